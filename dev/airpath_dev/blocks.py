@@ -16,6 +16,7 @@ import typer
 from airpath.base.text import plural
 from airpath.cli.console import aligned
 from airpath.diagnose.blocks import whatif_emulated
+from airpath.diagnose.whatif import Tried
 from airpath.drivers.options import EmulationOptions
 from airpath.runs.document import Variants
 from airpath_dev.harness import FINE, WRONG, NotCheckedError, say
@@ -64,7 +65,8 @@ def main(
             options = EmulationOptions(
                 flows=True, seed=seed + 1000 * which, out=out / f"{name}-{which + 1}"
             )
-            found = whatif_emulated(name, tries, set=sets, blocks=blocks, options=options, say=say)
+            tried = Tried.load(name, tries, set=sets)
+            found = whatif_emulated(tried, blocks=blocks, options=options, say=say)
             late = (found.get("blocks") or {"invalid": []})["invalid"]
             say(f"{name}, set {which + 1}: {plural(len(late), 'late block')}")
             both.append(found)

@@ -87,7 +87,7 @@ const WORDS: [start: string, words: string][] = [
   ["delay_ms.p95", "one-way delay (p95)"],
   ["queue_delay_ms.p95", "delay in the queue (p95)"],
   ["jain_index", "Jain's index"],
-  ["answered_share", "share of answered pings"],
+  ["answered_share", "reply rate"],
   ["retransmitted_share", "share of retransmitted segments"],
 ];
 

@@ -350,6 +350,12 @@ class Scenario:
     def name(self) -> str:
         """Short name: the stem of the file name."""
 
+    def with_sets(self, sets: list[str], option: str) -> Scenario:
+        """Set more keys, with ``KEY=VALUE`` entries that ``option`` gave.
+
+        Raises ``ScenarioError``.
+        """
+
     @property
     def given(self) -> tuple[str, str, str | None, list[str]]:
         """Text, name, directory and sets: what it was parsed of."""
@@ -398,12 +404,14 @@ class Scenario:
     def programs(self) -> list[str]:
         """Names of what an emulation runs."""
 
-def parse(text: str, name: str, directory: str | None, sets: list[str]) -> Scenario:
+def parse(
+    text: str, name: str, directory: str | None, sets: list[str], option: str = "--set"
+) -> Scenario:
     """Parse and check a scenario.
 
     ``name`` is what messages call the text: the path as typed, or the name of a shipped scenario.
-    ``directory`` is where relative trace files are looked up; ``sets`` holds ``KEY=VALUE`` entries.
-    Raises ``ScenarioError``.
+    ``directory`` is where relative trace files are looked up; ``sets`` holds ``KEY=VALUE`` entries,
+    which messages say ``option`` gave. Raises ``ScenarioError``.
     """
 
 def profiles() -> list[str]:
@@ -477,7 +485,7 @@ def explain(
 
 def compare(
     scenario: Scenario,
-    variants: list[list[str]],
+    variants: list[Scenario],
     seeds: list[int],
     threads: int,
     progress: Callable[[int], bool] | None = None,

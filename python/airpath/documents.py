@@ -1266,8 +1266,6 @@ class Segments(TypedDict):
     """The window as it stands in the header, not scaled."""
     ack_timestamp: bytes
     """Timestamp of the acknowledgement."""
-    ack_size: bytes
-    """IP length of the acknowledgement, in bytes."""
     is_pure: bytes
     """Whether the acknowledgement carries no payload."""
     sack_ns: bytes

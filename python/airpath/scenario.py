@@ -32,25 +32,47 @@ Sets: TypeAlias = Mapping[str, object] | Iterable[str] | None
 """``{"flow.0.window_bytes": 65536}`` or ``["flow.0.window_bytes=65536"]``."""
 
 
-def load(name_or_path: str | os.PathLike[str], sets: Sets = None) -> _core.Scenario:
+def load(
+    name_or_path: str | os.PathLike[str], sets: Sets = None, *, option: str = "--set"
+) -> _core.Scenario:
     """Load a scenario file, or a shipped scenario by its name, with keys set on top.
+
+    Messages about ``sets`` call them ``option``.
 
     Raises ``InputError`` with a readable message if there is no such scenario or it has errors.
     """
     text, name, directory = read(name_or_path)
-    return parse(text, name, directory, sets)
+    return parse(text, name, directory, sets, option=option)
 
 
-def parse(text: str, name: str, directory: str | None = None, sets: Sets = None) -> _core.Scenario:
-    """Parse a scenario from its text; messages call it ``name``."""
+def parse(
+    text: str,
+    name: str,
+    directory: str | None = None,
+    sets: Sets = None,
+    *,
+    option: str = "--set",
+) -> _core.Scenario:
+    """Parse a scenario from its text; messages call it ``name``, and ``sets`` ``option``."""
     from airpath import _core
 
     entries = set_list(sets)
     for each in (name, text, directory or "", *entries):
-        if not _is_text(each):
-            raise InputError(f"{redacted(repr(each))[:82]} is not UTF-8 text")
+        _check_text(each)
     try:
-        return _core.parse(text, name, directory, entries)
+        return _core.parse(text, name, directory, entries, option)
+    except _core.ScenarioError as error:
+        raise InputError(str(error)) from error
+
+
+def with_sets(base: _core.Scenario, entries: list[str], option: str) -> _core.Scenario:
+    """Set more keys of a scenario, which messages say ``option`` gave."""
+    from airpath import _core
+
+    for each in entries:
+        _check_text(each)
+    try:
+        return base.with_sets(entries, option)
     except _core.ScenarioError as error:
         raise InputError(str(error)) from error
 
@@ -110,7 +132,7 @@ def study_scenarios() -> dict[str, Path]:
     return found
 
 
-def set_list(sets: Sets) -> list[str]:
+def set_list(sets: Sets, argument: str = "set") -> list[str]:
     """Normalise to ``KEY=VALUE`` entries as the command line takes them."""
     if sets is None:
         return []
@@ -122,7 +144,7 @@ def set_list(sets: Sets) -> list[str]:
     for entry in entries:
         if not isinstance(entry, str):
             raise InputTypeError(
-                f"set takes KEY=VALUE strings or a dictionary, not {redacted(repr(entry))}"
+                f"{argument} takes KEY=VALUE strings or a dictionary, not {redacted(repr(entry))}"
             )
     return entries
 
@@ -130,6 +152,11 @@ def set_list(sets: Sets) -> list[str]:
 def stem(scenario: _core.Scenario) -> str:
     """Short name that is safe as the name of a directory."""
     return file_name(Path(scenario.name).name.removesuffix(".toml"), "scenario")
+
+
+def _check_text(given: str) -> None:
+    if not _is_text(given):
+        raise InputError(f"{redacted(repr(given))[:82]} is not UTF-8 text")
 
 
 def _is_text(given: str) -> bool:

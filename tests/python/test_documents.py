@@ -84,11 +84,12 @@ def test_flows_of_several_streams() -> None:
 
 
 def test_findings_and_variants() -> None:
-    loaded = scenario.load("random-loss", ["run.duration_s=5"])
+    sets = ["run.duration_s=5", "path.down.1.probability=0"]
+    loaded = scenario.load("random-loss", sets[:1])
     found = _core.explain(loaded, 1, 1, "quick", 2, [])
     assert found["findings"]
     assert misfit(found, Explanation) is None
-    rows = _core.compare(loaded, [["path.down.1.probability=0"]], [1, 2], 2)
+    rows = _core.compare(loaded, [scenario.load("random-loss", sets)], [1, 2], 2)
     assert rows
     assert misfit(rows, list[VariantRow]) is None
 

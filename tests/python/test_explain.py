@@ -141,7 +141,7 @@ def test_advice_against_a_hidden_cause_holds_the_settings_of_both() -> None:
     assert (first["cause"], hidden["cause"]) == ("receive-window", "bufferbloat")
     assert hidden["gain"] is not None
     assert set(first["set"] or []) < set(hidden["set"] or [])
-    assert "helps only together with the fix for receive-window (download) above" in (
+    assert "helps only together with the advice for receive-window (download) above" in (
         hidden["advice"] or ""
     )
 

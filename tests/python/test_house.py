@@ -214,13 +214,10 @@ OPTIONS = "each is an option of the command, and Typer takes a parameter for eac
 DOCUMENT = "a document: each is a key of it"
 LARGER = {
     ("crates/bpf/src/record.rs", "Record"): "the layout of a record of kernel/observer.bpf.c",
-    ("crates/capture/src/tcp/stream.rs", "Stream"): "counters of a direction: its report has each",
-    ("crates/emu/src/forwarder/mod.rs", "Forwarder"): "what the main loop needs for each packet",
     ("crates/findings/src/cures.rs", "cures"): "a table: the cures of each cause",
     ("crates/findings/src/guide.rs", "entry"): "a table: the text of each cause",
     ("crates/record/src/summary.rs", "FlowSummary"): DOCUMENT,
     ("crates/tcp/src/config/mod.rs", "EndpointConfig"): "one for each mechanism of an endpoint",
-    ("crates/tcp/src/congestion/bbr/v3/mod.rs", "Bbr3"): "the variables of the draft",
     ("dev/airpath_dev/referee/command.py", "main"): OPTIONS,
     ("python/airpath/campaign/sweep.py", "sweep"): "public: callers give them by name",
     ("python/airpath/cli/emulate.py", "command"): OPTIONS,
@@ -236,8 +233,6 @@ LARGER = {
     ("python/airpath/documents.py", "FlowSummary"): DOCUMENT,
     ("python/airpath/drivers/simulate.py", "run"): "public: callers give them by name",
     ("python/airpath/emulation/document.py", "Emulation"): DOCUMENT,
-    ("python/airpath/fitting/observed.py", "Observed"): "columns of a flow's packets",
-    ("python/airpath/measure/causes.py", "Seen"): "what the rules of causes may consult",
     ("python/airpath/measure/document.py", "Measured"): DOCUMENT,
     ("python/airpath/plots/plot.py", "plot"): "public: callers give them by name",
 }

@@ -10,7 +10,7 @@ import pytest
 
 from airpath.base.shapes import fitted
 from airpath.measure.analysis import missed
-from airpath.measure.causes import CAPACITY, Seen, by_chance, name
+from airpath.measure.causes import CAPACITY, Seen, Sparse, by_chance, name
 from airpath.measure.document import Mtu, UdpDocument
 from airpath.measure.effects import Effect, effects
 from airpath.measure.placement import Servers
@@ -112,8 +112,12 @@ HEALTHY = Seen(
     ramp_s=0.6,
     phase_s=4.0,
     first_ms=26.0,
-    sparse_ms=25.0,
+    sparse=Sparse(median_ms=25.0),
 )
+
+
+def lost(probes: int, in_a_row: int, of: int) -> Sparse:
+    return Sparse(median_ms=25.0, lost=(probes, in_a_row, of))
 
 
 def test_a_full_path_is_no_cause() -> None:
@@ -134,13 +138,13 @@ HOLE: Mtu = {
 
 def test_a_black_hole_that_no_treatment_passes_is_named() -> None:
     empty = replace(
-        HEALTHY, rate={}, goodput={}, base_rate_mbps=0.0, mtu=HOLE, idle_lost=(0, 0, 40)
+        HEALTHY, rate={}, goodput={}, base_rate_mbps=0.0, mtu=HOLE, sparse=lost(0, 0, 40)
     )
     (one,) = name(empty)
     assert (one.cause, one.effect, one.confidence) == ("mtu", None, 0.0)
     assert "up to 900 bytes pass" in one.evidence
     # Three probes in a row are lost by chance where seven of ten are, and data still passes.
-    assert "mtu" not in [one.cause for one in name(replace(empty, idle_lost=(28, 4, 40)))]
+    assert "mtu" not in [one.cause for one in name(replace(empty, sparse=lost(28, 4, 40)))]
     assert "mtu" not in [one.cause for one in name(replace(empty, base_rate_mbps=3.0))]
     # Nothing was transferred, and nobody knows what a transfer would have carried.
     assert "mtu" not in [one.cause for one in name(replace(empty, phase_s=0.0))]
@@ -148,12 +152,12 @@ def test_a_black_hole_that_no_treatment_passes_is_named() -> None:
 
 def test_a_port_that_answers_no_syn_is_named_unless_packets_are_lost_anyway() -> None:
     closed = Seen("idle", {}, {}, {}, {}, {}, 0.0, None, None, {}, None, 0.0, unopened=True)
-    (one,) = name(replace(closed, sparse_ms=20.0, idle_lost=(0, 0, 40)))
+    (one,) = name(replace(closed, sparse=lost(0, 0, 40)))
     assert one.cause == "one-way-path"
     assert "answers no SYN" in one.evidence
-    (one,) = name(replace(closed, sparse_ms=20.0, idle_lost=(28, 4, 40)))
+    (one,) = name(replace(closed, sparse=lost(28, 4, 40)))
     assert one.cause == "random-loss"
-    assert name(replace(closed, sparse_ms=20.0, idle_lost=(0, 0, 40), unopened=False)) == []
+    assert name(replace(closed, sparse=lost(0, 0, 40), unopened=False)) == []
 
 
 def test_wide_intervals_name_nothing() -> None:
@@ -210,14 +214,14 @@ def test_wide_intervals_name_nothing() -> None:
             "uplink-access",
             {"idle_ms": {"keep-alive": effect("keep-alive", 0.5, 60.0)}, "idle_out": 0.9},
         ),
-        ("random-loss", {"idle_lost": (5, 1, 40)}),
+        ("random-loss", {"sparse": lost(5, 1, 40)}),
         (
             "policer",
             {
                 "loss": {"paced": effect("paced", 0.01, 0.02)},
                 "base_loss": 0.02,
                 "base_loaded_ms": 26.0,
-                "idle_least_ms": 25.0,
+                "sparse": Sparse(median_ms=25.0, least_ms=25.0),
             },
         ),
         ("rrc-promotion", {"first_ms": 400.0}),
@@ -250,7 +254,7 @@ def test_a_change_within_noise_is_no_cause() -> None:
 
 
 def test_losses_in_a_row_are_no_random_loss() -> None:
-    away = replace(HEALTHY, idle_lost=(5, 5, 40))
+    away = replace(HEALTHY, sparse=lost(5, 5, 40))
     assert [one.cause for one in name(away)] == [CAPACITY]
 
 
@@ -261,14 +265,13 @@ def test_bbr_that_loses_where_it_probes_is_not_policed() -> None:
         loss={"paced": effect("paced", 0.01, 0.02)},
         base_loss=0.02,
         base_loaded_ms=26.0,
-        idle_waits=(25.0, 0.1, 0.1),
-        idle_least_ms=25.0,
+        sparse=Sparse(median_ms=25.0, waits=(25.0, 0.1, 0.1), least_ms=25.0),
     )
     assert [one.cause for one in name(probing)] == [CAPACITY]
 
 
 def test_a_cause_that_was_only_seen_has_no_confidence() -> None:
-    lossy = replace(HEALTHY, idle_lost=(5, 1, 40))
+    lossy = replace(HEALTHY, sparse=lost(5, 1, 40))
     assert name(lossy)[0].confidence == 0
     bloated = replace(HEALTHY, loaded_ms={"paced": effect("paced", 0.05, 800.0)})
     assert name(bloated)[0].confidence == 1
@@ -347,7 +350,7 @@ def test_waits_of_an_idle_path(
     seen = replace(
         HEALTHY,
         direction=direction,
-        idle_waits=waits,
+        sparse=Sparse(median_ms=25.0, waits=waits),
         idle_ms={"keep-alive": effect("keep-alive", 1.0, sum(waits))},
         loaded_ms={"paced": effect("paced", 0.8, paced_ms / 0.8)},
     )
@@ -420,8 +423,8 @@ def test_udp_that_is_lost_at_half_the_rate_is_random_loss() -> None:
 
 
 def test_probes_that_are_lost_by_chance_prove_no_size() -> None:
-    assert by_chance(replace(HEALTHY, idle_lost=(87, 9, 116)), 3)
-    assert not by_chance(replace(HEALTHY, idle_lost=(10, 1, 116)), 3)
-    assert not by_chance(replace(HEALTHY, idle_lost=(0, 0, 0)), 3)
+    assert by_chance(replace(HEALTHY, sparse=lost(87, 9, 116)), 3)
+    assert not by_chance(replace(HEALTHY, sparse=lost(10, 1, 116)), 3)
+    assert not by_chance(replace(HEALTHY, sparse=lost(0, 0, 0)), 3)
     # The interface refuses the size: nothing was sent.
-    assert not by_chance(replace(HEALTHY, idle_lost=(87, 9, 116)), 0)
+    assert not by_chance(replace(HEALTHY, sparse=lost(87, 9, 116)), 0)

@@ -228,7 +228,9 @@ def test_a_ue_that_does_not_sleep_on_an_idle_path_has_no_drx(
     least_ms: float | None, named: bool
 ) -> None:
     """Sparse probes take 25 ms, which is no wait if the smallest of them takes as long."""
-    seen = replace(HEALTHY, idle_least_ms=least_ms, shown=[opinion("drx", 0.9)])
+    seen = replace(
+        HEALTHY, sparse=replace(HEALTHY.sparse, least_ms=least_ms), shown=[opinion("drx", 0.9)]
+    )
     assert ("drx" in [one.cause for one in name(seen)]) is named
 
 
@@ -318,7 +320,7 @@ def test_a_cause_that_was_seen_is_not_inferred_again_by_another_name() -> None:
     """From packets alone sleep, grants and held acknowledgements look alike."""
     seen = replace(
         HEALTHY,
-        idle_waits=(50.0, 20.0, 0.5),
+        sparse=replace(HEALTHY.sparse, waits=(50.0, 20.0, 0.5)),
         idle_ms={"keep-alive": effect("keep-alive", 1.0, 70.0)},
         loaded_ms={"paced": effect("paced", 0.8, 88.0)},
         shown=[opinion("drx", 0.9)],

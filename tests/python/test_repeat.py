@@ -27,6 +27,7 @@ import airpath
 from airpath.base.stopping import StoppedError
 from airpath.base.toml import parse_toml
 from airpath.diagnose import blocks
+from airpath.diagnose.whatif import Tried
 from airpath.drivers import emulate, repeat, simulate
 from airpath.drivers.options import EmulationOptions, SimulationOptions
 from airpath.errors import AirpathError, InputError
@@ -279,9 +280,8 @@ def compared(count: int, out: Path | None = None, **given: Any) -> Any:
     sets = {"run.duration_s": 2}
     options = replace(FLOWS, out=out)
     tries = [["flow.0.initial_window_segments=4"], ["path.up.0.delay_ms=50"]]
-    return blocks.whatif_emulated(
-        "random-loss", given.pop("tries", tries), set=sets, blocks=count, options=options, **given
-    )
+    tried = Tried.load("random-loss", given.pop("tries", tries), set=sets)
+    return blocks.whatif_emulated(tried, blocks=count, options=options, **given)
 
 
 @pytest.mark.parametrize("name", sorted(shipped_scenarios()))

@@ -122,7 +122,7 @@ CALLS: dict[str, Callable[[Path], object]] = {
     "simulate, captured": lambda place: _core.simulate(SCENARIO, 1, capture=place / "c.pcapng"),
     "simulate_batch": lambda _: _core.simulate_batch([(0, SCENARIO, 1)], 1, None),
     "explain": lambda _: _core.explain(SCENARIO, 1, 1, "quick", 1, []),
-    "compare": lambda _: _core.compare(SCENARIO, [[], ["path.down.0.rate_mbps=1"]], [1], 1),
+    "compare": lambda _: _core.compare(SCENARIO, [SCENARIO, SCENARIO], [1], 1),
     "check_variants": lambda _: _core.check_variants(SOURCE, NAME, None, [[]] * 1_000_000, 1),
     "read_capture": lambda place: _core.read_capture(place / "pipe"),
     "read_segments": lambda place: _core.read_segments(place / "pipe", 0, True),

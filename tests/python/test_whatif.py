@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import airpath
+from airpath.cli.whatif import _of_congestion_control
+from airpath.errors import InputError
 
 SHORT = "path.down.0.queue_packets=20"
 
@@ -117,6 +119,31 @@ def test_a_wrong_variant_is_named_by_its_option(cli: Any) -> None:
     assert (code, f"error: --try {key}=oops: " in err, "--set" in err) == (2, True, False)
     code, _, err = cli("whatif", "bufferbloat", "--set", f"{key}=oops", "--try", f"{key}s=3")
     assert (code, f"error: --set {key}=oops: " in err) == (2, True)
+
+
+def test_a_wrong_setting_is_named_by_its_argument_in_python() -> None:
+    key = "path.down.0.queue_packets"
+    with pytest.raises(InputError, match=f"^error: variants {key}=oops: "):
+        airpath.whatif("bufferbloat", [[f"{key}=oops"]])
+    with pytest.raises(InputError, match=f"^error: set {key}=oops: "):
+        airpath.whatif("bufferbloat", [{"run.seed": 2}], set=[f"{key}=oops"])
+    with pytest.raises(InputError, match="variants takes KEY=VALUE strings"):
+        airpath.whatif("bufferbloat", [[3]])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("setting", "is_one"),
+    [
+        ("flow.0.congestion=bbr", True),
+        ("profile.mine.cubic.beta=0.5", True),
+        ("flow.*.hystart.low_window=4", True),
+        ("profile.cubic.options.sack=false", False),
+        ("radio.ue.0.imsi=1", False),
+        ("run.seed=2", False),
+    ],
+)
+def test_a_key_of_the_congestion_control_is_known(setting: str, is_one: bool) -> None:
+    assert _of_congestion_control(setting) == is_one
 
 
 def test_retransmissions_are_shown_and_are_neither_best_nor_a_trade_off(cli: Any) -> None:

@@ -48,7 +48,7 @@ pub use forwarder::{Forwarder, Settings, UeEnd};
 pub use host::congestion::{Choice, ChosenCongestion, Source, check_congestion};
 pub use host::cpu_latency::CpuLatency;
 pub use host::nat::NatReport;
-pub use host::session::UeSession;
+pub use host::session::{SubscriberChange, UeSession};
 pub use host::tunnel::{TunnelReport, TunnelSession, TunnelSetup};
 pub use observation::journal::{Entry, Journal, Parity};
 pub use observation::lateness::Lateness;

@@ -377,7 +377,7 @@ impl Lab<'_, '_> {
         let (mut own, mut told) = (Vec::new(), Vec::new());
         for (other, removal) in &beside.others {
             if let Some(advised) = self.advised.iter().find(|one| one.candidate.is_like(other)) {
-                told.push(format!("the fix for {} above", other.told()));
+                told.push(format!("the advice for {} above", other.told()));
                 own.extend(advised.own.clone());
                 continue;
             }

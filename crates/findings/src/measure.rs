@@ -105,7 +105,7 @@ impl Metric {
             Self::RttUnderLoad | Self::PingRtt => "RTT (p95)",
             Self::MedianPingRtt => "median RTT",
             Self::MeanPingRtt => "mean RTT",
-            Self::Answered => "share of answered pings",
+            Self::Answered => "reply rate",
             Self::Delay => "one-way delay (p95)",
             Self::Fairness => "Jain's index",
             Self::SentAgain => "share of retransmitted segments",

@@ -101,14 +101,9 @@ pub(crate) fn summary(
 /// The event for packets dropped in a sample interval that ends at `now`.
 pub(crate) fn drop_event(now: Instant, link: Name, reason: DropReason, packets: u64) -> EventRow {
     EventRow {
-        time_ns: now.as_nanos() as i64,
-        flow: None,
         link: Some(link),
-        kind: "drop",
         reason: Some(reason.name()),
-        cwnd_segments: None,
-        value: None,
         packets: Some(packets),
-        cell: None,
+        ..EventRow::new(now.as_nanos() as i64, "drop")
     }
 }

@@ -185,7 +185,7 @@ impl Radio {
     /// Packets that are due by `now` enter the buffers, or are dropped.
     pub(crate) fn settle(&mut self, now: Instant) {
         for ue in &self.used {
-            self.ran.observe_ue(now, ue.index, &mut |_| ());
+            self.ran.settle(now, ue.index);
         }
     }
 
@@ -502,18 +502,13 @@ fn log_row(ue: Name, flows: &[Name], event: &RadioEvent) -> RadioLogRow {
 
 fn mobility_event(link: Name, cell: Name, event: &MobilityEvent) -> EventRow {
     EventRow {
-        time_ns: event.at.as_nanos() as i64,
-        flow: None,
         link: Some(link),
-        kind: event.kind.name(),
-        reason: None,
-        cwnd_segments: None,
         value: match event.kind {
             MobilityEventKind::Complete { interruption } => Some(interruption.as_millis_f64()),
             _ => None,
         },
-        packets: None,
         cell: Some(cell),
+        ..EventRow::new(event.at.as_nanos() as i64, event.kind.name())
     }
 }
 

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use airpath_base::{Duration, Instant, Rate};
 use airpath_emu::{
-    Choice, EmuError, Emulation, Environment, FailedFlow, FlowSockets, Gateway, GatewayOptions,
-    Identity, Live, Options, Parity, ProgramReport, Report, Source, UeSession,
+    Choice, EmuError, Emulation, Ended, Environment, FailedFlow, FlowSockets, Gateway,
+    GatewayOptions, Identity, Live, Options, Parity, ProgramReport, Report, Source,
+    SubscriberChange, UeSession,
 };
-use airpath_record::{EventRow, Tables};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
@@ -152,31 +152,14 @@ pub(crate) struct PyEdit {
     imsi: String,
 }
 
-/// Appends what `edits` returns to the tables of a run whose time 0 was then.
-fn record_edits(
-    py: Python<'_>,
-    edits: Option<Py<PyAny>>,
-    clock_origin_ns: u64,
-    tables: &mut Tables,
-) -> PyResult<()> {
-    let kinds = ["subscriber_added", "subscriber_changed", "subscriber_removed"];
+/// Records what `edits` returns.
+fn record_edits(py: Python<'_>, edits: Option<Py<PyAny>>, ended: &mut Ended) -> PyResult<()> {
     let Some(edits) = edits else { return Ok(()) };
     for edit in edits.call0(py)?.extract::<Vec<PyEdit>>(py)? {
-        let kind = kinds.into_iter().find(|kind| *kind == edit.kind).ok_or_else(|| {
+        let change = SubscriberChange::of_kind(&edit.kind).ok_or_else(|| {
             PyValueError::new_err(format!("`{}` is not a change of a subscriber", edit.kind))
         })?;
-        let link = Some(tables.names.add(&edit.imsi));
-        tables.event(EventRow {
-            time_ns: edit.clock_ns - clock_origin_ns as i64,
-            flow: None,
-            link,
-            kind,
-            reason: None,
-            cwnd_segments: None,
-            value: None,
-            packets: None,
-            cell: None,
-        });
+        ended.record(edit.clock_ns, change, &edit.imsi);
     }
     Ok(())
 }
@@ -362,7 +345,7 @@ pub(crate) fn emulate(
         }
         None => None,
     };
-    record_edits(py, edits, ended.report.clock_origin_ns, &mut ended.tables)?;
+    record_edits(py, edits, &mut ended)?;
     let invalid = ended.invalid(&scenario.emulation);
     let observed = ended.environment.observer.by != "none";
     let tables = ended.tables.finish(scenario.run.ack_table && observed);

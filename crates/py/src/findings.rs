@@ -3,6 +3,7 @@
 use airpath_findings::variants::{self, Comparison};
 use airpath_findings::{Budget, Incomplete, Measure, Metric, Question};
 use airpath_record::RunSummary;
+use airpath_scenario::Parsed;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 
@@ -53,17 +54,15 @@ pub(crate) fn explain<'py>(
 pub(crate) fn compare<'py>(
     py: Python<'py>,
     scenario: Py<PyScenario>,
-    variants: Vec<Vec<String>>,
+    variants: Vec<Py<PyScenario>>,
     seeds: Vec<u64>,
     threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let rows = interruptible(py, asking(progress, |ended| ended), move |control| {
         let parsed = &scenario.get().0;
-        let variants = variants.iter().map(|sets| parsed.document.set(sets));
-        let variants = variants
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let variants: Vec<Parsed> =
+            variants.iter().map(|variant| variant.get().0.clone()).collect();
         let comparison = Comparison { parsed, variants: &variants, seeds: &seeds, threads };
         variants::compare(&comparison, &mut |ended| control.goes_on(ended as u64))
             .map_err(|_| PyKeyboardInterrupt::new_err("stopped"))

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use airpath_scenario::{Origin, Parsed, Problem, Source};
+use airpath_scenario::{Document, Origin, Parsed, Problem, Source};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -21,6 +21,7 @@ pyo3::create_exception!(
 pub(crate) struct PyScenario(pub(crate) Parsed, pub(crate) Given);
 
 /// What a scenario was parsed from, so that it can be parsed with more settings.
+#[derive(Clone)]
 pub(crate) struct Given {
     pub(crate) text: String,
     pub(crate) name: String,
@@ -40,6 +41,14 @@ impl PyScenario {
     #[getter]
     fn name(&self) -> &str {
         &self.0.scenario.name
+    }
+
+    /// The scenario with more settings, which `option` gave.
+    fn with_sets(&self, py: Python<'_>, sets: Vec<String>, option: &str) -> PyResult<Self> {
+        let parsed = self.0.document.set_by(option, &sets).map_err(|error| refused(py, &error))?;
+        let mut given = self.1.clone();
+        given.sets.extend(sets);
+        Ok(Self(parsed, given))
     }
 
     /// Text, name, directory and sets: what it was parsed of.
@@ -168,30 +177,37 @@ impl PyScenario {
     }
 }
 
-/// Parses and checks a scenario.
+/// Parses and checks a scenario; `option` gave the settings.
 #[pyfunction]
+#[pyo3(signature = (text, name, directory, sets, option="--set"))]
 pub(crate) fn parse(
     py: Python<'_>,
     text: String,
     name: String,
     directory: Option<PathBuf>,
     sets: Vec<String>,
+    option: &str,
 ) -> PyResult<PyScenario> {
+    let option = option.to_owned();
     let given = Given { text, name, directory, sets };
     let (parsed, given) = interruptible(py, unasked, move |_| {
-        (airpath_scenario::parse(&given.source(), &given.sets), given)
+        let read = Document::read(&given.source());
+        (read.and_then(|document| document.set_by(&option, &given.sets)), given)
     })?;
     match parsed {
         Ok(parsed) => Ok(PyScenario(parsed, given)),
-        Err(error) => {
-            let raised = ScenarioError::new_err(error.to_string());
-            let problems = PyList::empty(py);
-            for problem in &error.problems {
-                problems.append(describe(py, problem)?)?;
-            }
-            raised.value(py).setattr("problems", problems)?;
-            Err(raised)
-        }
+        Err(error) => Err(refused(py, &error)),
+    }
+}
+
+/// The exception for a scenario that has errors; `problems` has them.
+fn refused(py: Python<'_>, error: &airpath_scenario::ScenarioError) -> PyErr {
+    let raised = ScenarioError::new_err(error.to_string());
+    let problems = error.problems.iter().map(|problem| describe(py, problem));
+    let listed = problems.collect::<PyResult<Vec<_>>>();
+    match listed.and_then(|problems| raised.value(py).setattr("problems", problems)) {
+        Ok(()) => raised,
+        Err(other) => other,
     }
 }
 
@@ -199,7 +215,7 @@ pub(crate) fn describe<'py>(py: Python<'py>, problem: &Problem) -> PyResult<Boun
     let entry = PyDict::new(py);
     let (file, line, column, set) = match &problem.origin {
         Origin::File { name, line, column } => (Some(&**name), Some(*line), Some(*column), None),
-        Origin::Set { text } => (None, None, None, Some(&**text)),
+        Origin::Set { text, .. } => (None, None, None, Some(&**text)),
     };
     entry.set_item("file", file)?;
     entry.set_item("line", line)?;

@@ -433,6 +433,23 @@ macro_rules! push {
     )*};
 }
 
+impl EventRow {
+    /// An event of which only the time and the kind are known.
+    pub const fn new(time_ns: i64, kind: &'static str) -> Self {
+        Self {
+            time_ns,
+            flow: None,
+            link: None,
+            kind,
+            reason: None,
+            cwnd_segments: None,
+            value: None,
+            packets: None,
+            cell: None,
+        }
+    }
+}
+
 impl Tables {
     push! {
         /// Appends to `samples`.
@@ -519,19 +536,7 @@ mod tests {
     fn events_are_in_order_of_time() {
         let mut tables = Tables::default();
         for (time_ns, kind) in [(20, "b"), (10, "a"), (20, "c"), (0, "first")] {
-            let (flow, link, reason, cwnd_segments) = (None, None, None, None);
-            let (value, packets, cell) = (None, None, None);
-            tables.event(EventRow {
-                time_ns,
-                flow,
-                link,
-                kind,
-                reason,
-                cwnd_segments,
-                value,
-                packets,
-                cell,
-            });
+            tables.event(EventRow::new(time_ns, kind));
         }
         let tables = tables.finish(false);
         let (_, events) = tables.iter().find(|(name, _)| *name == "events").unwrap();

@@ -71,8 +71,17 @@ impl Document {
     ///
     /// All problems that were found.
     pub fn set(&self, arguments: &[String]) -> Result<Parsed, ScenarioError> {
+        self.set_by(set::OPTION, arguments)
+    }
+
+    /// [`Document::set`] for arguments that `option` gave, which messages name.
+    ///
+    /// # Errors
+    ///
+    /// All problems that were found.
+    pub fn set_by(&self, option: &str, arguments: &[String]) -> Result<Parsed, ScenarioError> {
         self.edited(|root, problems| {
-            arguments.iter().for_each(|argument| set::parse(root, argument, problems));
+            arguments.iter().for_each(|argument| set::parse(root, option, argument, problems));
         })
     }
 

@@ -42,7 +42,7 @@ pub fn judge(text: &str, sets: &[String]) {
                         assert!((1..=lines).contains(line), "{problem}");
                         assert!(*column >= 1);
                     }
-                    Origin::Set { text } => {
+                    Origin::Set { text, .. } => {
                         let shown = text.strip_suffix("=…").unwrap_or(text);
                         assert!(sets.iter().any(|set| set.contains(shown)));
                     }

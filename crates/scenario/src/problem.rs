@@ -17,10 +17,12 @@ pub enum Origin {
         /// In characters, counted from 1.
         column: usize,
     },
-    /// A `--set` argument.
+    /// A setting on top of the file.
     Set {
         /// `KEY=VALUE`, as given.
         text: Arc<str>,
+        /// The option or argument that gave it, such as `--set`.
+        option: Arc<str>,
     },
 }
 
@@ -147,9 +149,9 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { name, line, column } => write!(f, "{name}:{line}:{column}"),
-            Self::Set { text } => match text.char_indices().nth(MOST_SHOWN) {
-                Some((end, _)) => write!(f, "--set {}…", &text[..end]),
-                None => write!(f, "--set {text}"),
+            Self::Set { text, option } => match text.char_indices().nth(MOST_SHOWN) {
+                Some((end, _)) => write!(f, "{option} {}…", &text[..end]),
+                None => write!(f, "{option} {text}"),
             },
         }
     }

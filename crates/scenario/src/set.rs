@@ -1,4 +1,4 @@
-//! `--set KEY=VALUE`: merged into the document before anything is decoded.
+//! Settings, `KEY=VALUE`: merged into the document before anything is decoded.
 
 use crate::Origin;
 use crate::edit::Edit;
@@ -8,9 +8,12 @@ use crate::secret::redacted;
 use crate::spec::{EMULATION, FLOW, PATH, PROFILE, PROGRAM, ROOT, STAGE, Table};
 use crate::suggest::unknown_key;
 
-/// Merges a `KEY=VALUE` argument into the document.
-pub(crate) fn parse(root: &mut Node, argument: &str, problems: &mut Problems) {
-    let origin = Origin::Set { text: redacted(argument).into() };
+/// The option that gives settings, unless another one is named.
+pub(crate) const OPTION: &str = "--set";
+
+/// Merges a `KEY=VALUE` argument, which `option` gave, into the document.
+pub(crate) fn parse(root: &mut Node, option: &str, argument: &str, problems: &mut Problems) {
+    let origin = Origin::Set { text: redacted(argument).into(), option: option.into() };
     let Some((key, value)) = split(argument) else {
         problems.add_with_help(
             &origin,
@@ -32,7 +35,7 @@ pub(crate) fn parse(root: &mut Node, argument: &str, problems: &mut Problems) {
 
 /// Merges an edit into the document.
 pub(crate) fn apply(root: &mut Node, edit: &Edit, problems: &mut Problems) {
-    let origin = Origin::Set { text: redacted(&edit.to_string()).into() };
+    let origin = Origin::Set { text: redacted(&edit.to_string()).into(), option: OPTION.into() };
     let value = edit.setting.0.clone();
     merge(root, edit.key.0.clone(), &Node { value, origin }, problems);
 }

@@ -84,6 +84,18 @@ pub(crate) struct Group {
     pub(crate) keys: &'static [Key],
 }
 
+impl Group {
+    /// Keys that always apply, each with its own default.
+    const fn always(keys: &'static [Key]) -> Self {
+        Self::of(&[], keys)
+    }
+
+    /// Keys that apply for some values of the selector, each with its own default.
+    const fn of(variants: &'static [&'static str], keys: &'static [Key]) -> Self {
+        Self { variants, rule: Rule::Each, keys }
+    }
+}
+
 /// How many keys of a group must be given.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rule {

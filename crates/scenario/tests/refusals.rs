@@ -64,7 +64,7 @@ fn lines_and_columns_are_counted_from_1_in_characters() {
         .into_iter()
         .map(|problem| match problem.origin {
             Origin::File { name, line, column } => (name.to_string(), line, column),
-            Origin::Set { text } => panic!("--set {text}"),
+            Origin::Set { text, option } => panic!("{option} {text}"),
         })
         .collect();
     assert_eq!(places, [("dir/s.toml".to_owned(), 4, 3), ("dir/s.toml".to_owned(), 5, 8)]);

@@ -5,7 +5,7 @@
 //! functions of `exports.rs`. [`answer`] is the same on every platform, and `tests/parity.rs`
 //! checks that both builds give the same bytes.
 //!
-//! It may use: `base`, `findings`, `record`, `scenario`, `sim`. Start reading at [`answer`].
+//! It may use: `base`, `findings`, `scenario`, `sim`. Start reading at [`answer`].
 
 mod answer;
 #[cfg(target_family = "wasm")]

@@ -56,7 +56,7 @@ pub(crate) fn refused(error: &ScenarioError) -> Value {
 fn problem(problem: &Problem) -> Value {
     let (line, column, set) = match &problem.origin {
         Origin::File { line, column, .. } => (Some(line), Some(column), None),
-        Origin::Set { text } => (None, None, Some(&**text)),
+        Origin::Set { text, .. } => (None, None, Some(&**text)),
     };
     json!({
         "line": line,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airpath.causes.model import ANY, Forest, Model, layer_inputs
-from airpath.causes.suspect import GROUPS
+from airpath.causes.suspect import alike
 from airpath_dev.planted.draft import Pick
 
 from .rows import Row
@@ -60,7 +60,7 @@ class Trees:
 
 def group_of(cause: str) -> str:
     """The first of the causes that look alike."""
-    return next((one[0] for one in GROUPS if cause in one), cause)
+    return alike(cause)[0]
 
 
 TRACELESS = ("host-processor", "modem-ceiling")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
+from collections.abc import Sequence
 from typing import Any, TypeGuard, TypeVar
 
 from airpath.base.json import Json
@@ -13,10 +14,20 @@ from airpath.campaign.key_lines import place
 
 Choice = TypeVar("Choice", bound=str)
 _LARGEST = sys.float_info.max
-_MEANT = dict.fromkeys(("base", "scenarios", "network"), "scenario") | dict.fromkeys(
-    ("repeat", "repeats", "repetitions", "replications", "runs"), "seeds"
+_MEANT = (
+    dict.fromkeys(("base", "scenarios", "network"), "scenario")
+    | dict.fromkeys(("repeat", "repeats", "repetitions", "replications", "runs"), "seeds")
+    | dict.fromkeys(("throughput", "rate", "speed"), "goodput_mbps")
+    | {"rtt": "rtt_ms_p95"}
 )
-"""Names that people use for a key, and the key."""
+"""Names that people use for a key or a column, and the key or column."""
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """A question with what was probably meant by an unknown name; empty if nothing is near."""
+    meant = _MEANT.get(name)
+    near = [meant] if meant in known else difflib.get_close_matches(name, known, n=1)
+    return f"did you mean `{near[0]}`?" if near else ""
 
 
 class Checked:
@@ -31,10 +42,7 @@ class Checked:
         """Note each key of a table that is not one of the known; ``where`` says which table."""
         for key in table:
             if key not in known:
-                near = [_MEANT[key]] if _MEANT.get(key) in known else []
-                near = near or difflib.get_close_matches(key, known, n=1)
-                hint = f"did you mean `{near[0]}`? " if near else ""
-                told = f"{hint}allowed here: {', '.join(known)}"
+                told = f"{did_you_mean(key, known)} allowed here: {', '.join(known)}".lstrip()
                 self.wrong((*at, key), f"unknown key `{key[:60]}` {where}", told, plain=True)
 
     def one_of(

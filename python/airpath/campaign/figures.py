@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import Literal, NamedTuple, TypeAlias
 
+from airpath.campaign.checked import did_you_mean
 from airpath.errors import InputError
 
 Better: TypeAlias = Literal["higher", "lower"]
@@ -14,14 +14,6 @@ NAMED = {"flows": "flow", "groups": "group", "pings": "flow", "links": "link", "
 """Tables that have figures, and the column that says whose a row is."""
 
 _FIGURE = re.compile(r"(?:(\w+)\.)?(\w+)(?:@(.+))?")
-
-_MEANT = {
-    "throughput": "goodput_mbps",
-    "rate": "goodput_mbps",
-    "speed": "goodput_mbps",
-    "rtt": "rtt_ms_p95",
-}
-"""Names that people use for a column, and the column."""
 
 _HIGHER = ("goodput", "steady", "throughput", "written", "jain_index", "utilisation", "power")
 _LOWER = (
@@ -50,9 +42,8 @@ class FigureName(NamedTuple):
 
 def unknown_column(figure: FigureName, columns: list[str]) -> InputError:
     """The error for a figure that its table does not have; ``columns`` are those that it has."""
-    column = _MEANT.get(figure.column, figure.column)
-    near = difflib.get_close_matches(column, columns, n=1)
-    hint = f"; did you mean `{near[0]}`?" if near else ""
+    question = did_you_mean(figure.column, columns)
+    hint = f"; {question}" if question else ""
     return InputError(
         f"table {figure.table} has no column `{figure.column}`{hint}\n  available: "
         f"{', '.join(columns)}"

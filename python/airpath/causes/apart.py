@@ -76,7 +76,7 @@ def begun(seen: Observed) -> Observed:
 
 _OF_SEGMENTS = ("sent", "frame", "offset", "payload", "size", "sent_again", "is_again", "after_gap",
                 "acked", "timestamp", "echo")  # fmt: skip
-_OF_ACKS = ("ack", "ack_timestamp", "delivered", "ack_offset", "window", "ack_size", "is_pure")
+_OF_ACKS = ("ack", "ack_timestamp", "delivered", "ack_offset", "window", "is_pure")
 
 
 def _repairs(is_again: Bools, offset: Ints, payload: Ints) -> Ints:

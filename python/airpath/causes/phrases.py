@@ -194,14 +194,12 @@ _PHRASES: dict[str, tuple[str, str]] = {
 }
 
 
-def evidence(
-    moved: Iterable[tuple[str, float]], features: Features, most: int = _MOST
-) -> list[str]:
+def evidence(moved: Iterable[tuple[str, float]], features: Features) -> list[str]:
     """The features that raised the odds most, in words; each phrase's subject only once."""
     found: list[str] = []
     told: set[str] = set()
     for name, by in moved:
-        if by <= 0 or len(found) == most:
+        if by <= 0 or len(found) == _MOST:
             break
         if name not in _PHRASES or math.isnan(features[name]):
             continue

@@ -15,7 +15,7 @@ from airpath.causes.group import Group
 from airpath.causes.model import LIKELIER_THAN_NOT, Answer, answer, packaged
 from airpath.causes.phrases import evidence
 from airpath.causes.seen import seen
-from airpath.causes.suspect import Suspect, SuspectDocument, in_words
+from airpath.causes.suspect import GROUPS, Suspect, SuspectDocument, in_words
 from airpath.causes.traits import Transfer
 from airpath.diagnose.capture import advice_on_length
 from airpath.documents import CaptureReport, FlowReport, Packets, Segments
@@ -181,9 +181,8 @@ def inferred(
 def _with_unknown_window(named: list[Suspect]) -> list[Suspect]:
     """A small window and a small send buffer as one suspect."""
     ours = [one for one in named if one.cause in _WINDOWS]
-    others = [one for one in _WINDOWS if ours and one != ours[0].cause]
     return [
-        replace(one, also=tuple(others)) if one in ours else one
+        replace(one, groups=(*GROUPS, _WINDOWS)) if one in ours else one
         for one in named
         if one not in ours[1:]
     ]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypedDict
 
-GROUPS = (
+Groups = tuple[tuple[str, ...], ...]
+
+GROUPS: Groups = (
     ("drx", "uplink-access", "ack-batching", "interrupt-moderation", "aggregation-timer"),
     ("random-loss", "radio-loss", "fragmentation"),
     ("policer", "short-queue"),
@@ -53,14 +55,14 @@ class Suspect:
     frames: tuple[int, ...] = ()
     at_s: tuple[float, ...] = ()
     advice: str = ""
-    confidence: float | None = field(default=None)
-    also: tuple[str, ...] = ()
-    """What looks the same in this capture."""
+    confidence: float | None = None
+    groups: Groups = GROUPS
+    """Causes that look alike in this capture."""
 
     @property
     def causes(self) -> tuple[str, ...]:
         """The cause and those that look the same from here."""
-        return (*alike(self.cause), *self.also)
+        return alike(self.cause, self.groups)
 
     def document(self) -> SuspectDocument:
         """For JSON."""
@@ -76,9 +78,9 @@ class Suspect:
         }
 
 
-def alike(cause: str) -> tuple[str, ...]:
+def alike(cause: str, groups: Groups = GROUPS) -> tuple[str, ...]:
     """The cause and those that look the same from one point."""
-    return next((group for group in GROUPS if cause in group), (cause,))
+    return next((group for group in groups if cause in group), (cause,))
 
 
 def in_words(likely: Iterable[tuple[str, float]]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from functools import partial
 from pathlib import Path
@@ -15,12 +14,15 @@ from airpath.cli.emulate import At, Servers, User, Variables, enter_user_namespa
 from airpath.cli.run import AsJson, Scenario, Seed, Sets, Workers
 
 if TYPE_CHECKING:
+    from airpath.diagnose.whatif import Tried
     from airpath.runs.document import Variants
 
 _AS_IT_IS = "as it is"
 _WIDTH = 80
 """Columns of a terminal that nobody has widened."""
 _MOST_HEAD = 24
+_CONGESTION_CONTROL = {"congestion", "cubic", "cwnd", "hystart", "reno"}
+"""The key and the tables of a flow that are about congestion control."""
 
 
 EmulatedWords = Annotated[
@@ -108,6 +110,7 @@ def command(
     blocks count because the host was late.
     """
     from airpath.cli.plot import check_picture, write_picture
+    from airpath.diagnose.whatif import Tried
     from airpath.errors import InputError
     from airpath.runs import summary
 
@@ -131,15 +134,13 @@ def command(
             _emulated, blocks=emulated, flows=flows, command=words or (), servers=server or (),
             place=at, user=user, variables=env or (), seed=seed, out=out,
         )  # fmt: skip
-    try:
-        answer = compare(scenario, variants, sets)
-    except InputError as error:
-        raise InputError(_naming_tries(str(error), variants)) from None
+    tried = Tried.load(scenario, variants, set=sets, options=("--set", "--try"))
+    answer = compare(tried)
     labels = [_AS_IT_IS, *(" ".join(one) for one in answer["variants"][1:])]
     if json:
         output(summary.to_json(answer))
     else:
-        output("\n".join(_table(answer, labels, _same_as_base(scenario, sets, variants))))
+        output("\n".join(_table(answer, labels, tried)))
     if chart is not None:
         from airpath.plots.variants import variants as draw
 
@@ -152,60 +153,33 @@ def command(
 
 
 def _simulated(
-    scenario: str,
-    variants: list[list[str]],
-    sets: list[str] | None,
-    *,
-    seed: int | None,
-    seeds: int | None,
-    workers: int | None,
+    tried: Tried, *, seed: int | None, seeds: int | None, workers: int | None
 ) -> Variants:
-    from airpath.diagnose.whatif import SEEDS, whatif
+    from airpath.diagnose.whatif import SEEDS, simulated
 
     number = SEEDS if seeds is None else seeds
-    total = number * (len(variants) + 1)
+    total = number * (len(tried.variants) + 1)
     with progress_bar("comparing") as bar:
 
         def told(ended: int) -> bool:
             bar(ended / total)
             return True
 
-        return whatif(
-            scenario, variants, set=sets, seed=seed, seeds=number, workers=workers, progress=told
-        )
+        return simulated(tried, seed=seed, seeds=number, workers=workers, progress=told)
 
 
-def _emulated(
-    scenario: str,
-    variants: list[list[str]],
-    sets: list[str] | None,
-    *,
-    blocks: int,
-    flows: bool,
-    **given: Any,
-) -> Variants:
+def _emulated(tried: Tried, *, blocks: int, flows: bool, **given: Any) -> Variants:
     enter_user_namespace()
-    from airpath import scenario as scenarios
     from airpath.diagnose.blocks import whatif_emulated
     from airpath.drivers.options import EmulationOptions
     from airpath.runs import provenance
 
-    has_programs = given["command"] or scenarios.load(scenario, sets).programs
+    has_programs = given["command"] or tried.base.programs
     options = EmulationOptions(
         flows=flows or not has_programs, command_line=provenance.command_line(), **given
     )
     with progress_bar("comparing") as bar:
-        return whatif_emulated(
-            scenario, variants, set=sets, blocks=blocks, options=options, progress=bar, say=narrate
-        )
-
-
-def _naming_tries(message: str, variants: list[list[str]]) -> str:
-    """A message in which settings of a variant are called --try, as they were given."""
-    for setting in (one for variant in variants for one in variant):
-        key = re.escape(setting.partition("=")[0])
-        message = re.sub(rf"--set (?={key}(?![\w.]))", "--try ", message)
-    return message
+        return whatif_emulated(tried, blocks=blocks, options=options, progress=bar, say=narrate)
 
 
 def _settings(text: str) -> list[str]:
@@ -223,19 +197,7 @@ def _settings(text: str) -> list[str]:
     return parts
 
 
-def _same_as_base(scenario: str, sets: list[str] | None, variants: list[list[str]]) -> list[int]:
-    """Numbers of the variants that do not change the scenario."""
-    from airpath import scenario as scenarios
-
-    base = scenarios.load(scenario, sets).sha256
-    return [
-        index
-        for index, variant in enumerate(variants, 1)
-        if scenarios.load(scenario, [*(sets or ()), *variant]).sha256 == base
-    ]
-
-
-def _table(answer: Variants, labels: list[str], same_as_base: list[int]) -> list[str]:
+def _table(answer: Variants, labels: list[str], tried: Tried) -> list[str]:
     from airpath.runs.describe import figure_name, figure_text
 
     rows = [["", _AS_IT_IS, *_heads(answer)]]
@@ -260,7 +222,7 @@ def _table(answer: Variants, labels: list[str], same_as_base: list[int]) -> list
         *_wrapped(rows),
         "",
         *_footer(answer),
-        *_without_effect(answer, same_as_base),
+        *_without_effect(answer, tried),
         *_trade_offs(answer),
     ]
 
@@ -326,8 +288,13 @@ def _trade_offs(answer: Variants) -> list[str]:
     return lines
 
 
-def _without_effect(answer: Variants, same_as_base: list[int]) -> list[str]:
+def _without_effect(answer: Variants, tried: Tried) -> list[str]:
     """Name the variants that are, or have the figures of, the unchanged scenario."""
+    same_as_base = [
+        index
+        for index, variant in enumerate(tried.variants, 1)
+        if variant.sha256 == tried.base.sha256
+    ]
 
     def values(index: int) -> list[list[float | None] | None]:
         cells = (row["cells"][index] for row in answer["rows"])
@@ -349,13 +316,19 @@ def _without_effect(answer: Variants, same_as_base: list[int]) -> list[str]:
         f"{', '.join(f'({index})' for index in same)} made no difference: every figure is the same "
         "with each seed. Was the key ever used?"
     )
-    keys = [one.partition("=")[0] for index in same for one in answer["variants"][index]]
-    if any(re.search(r"congestion|cubic|bbr|reno", key) for key in keys):
+    settings = (one for index in same for one in answer["variants"][index])
+    if any(_of_congestion_control(setting) for setting in settings):
         text += (
             " A run without losses, or one that a window or the application limits, does not "
             "depend on the congestion control."
         )
     return [*lines, text]
+
+
+def _of_congestion_control(setting: str) -> bool:
+    """Whether it sets ``congestion`` or a parameter of one, of a flow or a profile."""
+    key = setting.partition("=")[0].strip().split(".")[2:]
+    return bool(key) and key[0] in _CONGESTION_CONTROL
 
 
 def _footer(answer: Variants) -> list[str]:

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 from airpath import scenario as scenarios
 from airpath.analysis.fairness import jain_index
 from airpath.base.numbers import seeds_from
-from airpath.base.secrets import redacted
 from airpath.base.stopping import StoppedError, deferred
 from airpath.base.text import plural
 from airpath.base.toml import parse_toml
@@ -34,6 +33,7 @@ from airpath.runs.summary import Entry, entries, without_client_port, write_json
 
 if TYPE_CHECKING:
     from airpath import _core
+    from airpath.diagnose.whatif import Tried
     from airpath.runs.document import InvalidBlock, RunDocument, Variants
 
 PLAN = "whatif.json"
@@ -51,10 +51,8 @@ Measured = tuple[str, str, float, bool]
 
 
 def whatif_emulated(
-    scenario: str | os.PathLike[str],
-    variants: Sequence[scenarios.Sets],
+    tried: Tried,
     *,
-    set: scenarios.Sets = None,  # noqa: A002 - as in run()
     blocks: int,
     options: EmulationOptions | None = None,
     progress: Callable[[float], None] = lambda _: None,
@@ -71,13 +69,9 @@ def whatif_emulated(
     """
     from airpath import _core
 
-    if not variants:
-        raise InputError("nothing to try: give at least one variant")
     if not 1 <= blocks <= MOST_BLOCKS:
         raise InputError(f"the number of blocks is {blocks}, but must be from 1 to {MOST_BLOCKS}")
-    tried = [[], *(scenarios.set_list(variant) for variant in variants)]
-    given = scenarios.set_list(set)
-    loaded = [scenarios.load(scenario, [*given, *one]) for one in tried]
+    loaded = [tried.base, *tried.variants]
     options = options or EmulationOptions(flows=True)
     first = loaded[0].seed if options.seed is None else options.seed
     seeds_from(first, blocks)
@@ -108,7 +102,7 @@ def whatif_emulated(
         "scenario": loaded[0].name,
         "version": _core.__version__,
         "seeds": [first + block for block in blocks_done],
-        "variants": [[redacted(text) for text in variant] for variant in tried],
+        "variants": tried.named(),
         "rows": _core.variant_rows(measured),
         "blocks": {
             "command": list(options.command),

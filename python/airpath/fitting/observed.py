@@ -56,7 +56,6 @@ class Observed:
     ack_offset: Ints
     window: Ints
     """As it stands in the header of each acknowledgement, not scaled."""
-    ack_size: Ints
     is_pure: Bools
     handshake: tuple[float | None, float | None, float | None]
     fin: float | None
@@ -175,7 +174,6 @@ def arrays(
         delivered=whole(raw["delivered"]),
         ack_offset=whole(raw["ack_offset"]),
         window=whole(raw["window"]),
-        ack_size=whole(raw["ack_size"]),
         is_pure=numbers(raw["is_pure"]) > 0,
         handshake=(first, second, third),
         fin=None if raw["fin_ns"] is None else raw["fin_ns"] / NS,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from airpath.causes.tools import Pinged, Told
-from airpath.measure.causes import LEAST_RATE_MBPS, Named, Seen, name
+from airpath.measure.causes import LEAST_RATE_MBPS, Named, Seen, Sparse, name
 from airpath.measure.effects import Effect, effects
 from airpath.measure.intervals import anytime
 from airpath.measure.outcome import LEAST_REPLIES
@@ -254,14 +254,18 @@ def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> 
     )
     record = next((one for phase, one in pairs if phase is longest), None)
     figures = None if record is None else record["figures"]
+    trips = [trip for probes in sparse for trip in _trips(probes)]
     return Seen(
         direction=direction,
         rate=effects(_blocks((p, one["steady_mbps"]) for p, one in own), BASE, LEAST_RATE_MBPS),
         goodput=effects(_blocks((p, one["goodput_mbps"]) for p, one in own), BASE, LEAST_RATE_MBPS),
         congestion=base[0]["congestion"] if base else None,
-        idle_waits=_waits(sparse),
-        idle_least_ms=_least(sparse),
-        idle_lost=_lost(sparse),
+        sparse=Sparse(
+            median_ms=float(np.median(trips)) if trips else None,
+            waits=_waits(sparse),
+            least_ms=_least(sparse),
+            lost=_lost(sparse),
+        ),
         idle_out=_out_share(sparse, awake),
         loaded_out=_out_share(beside, sparse),
         loss=effects(_blocks((p, loss_of(one)) for p, one in own), BASE, _LEAST_LOSS),
@@ -275,9 +279,6 @@ def _seen(direction: str, pairs: Sequence[Pair], idle: Mapping[str, Effect]) -> 
         missed_s=0.0 if figures is None or longest is None else missed(figures, longest),
         phase_s=0.0 if longest is None else longest.duration_s,
         first_ms=_first(pairs),
-        sparse_ms=float(np.median(trips))
-        if (trips := [t for p in sparse for t in _trips(p)])
-        else None,
         mtu=mtu,
         shown=[
             each

@@ -33,6 +33,20 @@ _LIMITED = 0.5
 
 
 @dataclass(frozen=True)
+class Sparse:
+    """What probes on an otherwise idle path showed."""
+
+    median_ms: float | None = None
+    """Median RTT."""
+    waits: tuple[float, float, float] | None = None
+    """The smallest RTT, and the mean wait to the server and back, in ms."""
+    least_ms: float | None = None
+    """The smallest RTT."""
+    lost: tuple[int, int, int] = (0, 0, 0)
+    """Probes that were lost, the most of them in a row, and probes in all."""
+
+
+@dataclass(frozen=True)
 class Seen:
     """What a direction's phases showed; effects by treatment.
 
@@ -65,14 +79,7 @@ class Seen:
     """Whether no TCP connection opened."""
     opened_ms: float | None = None
     """How long the first connection took to open, after whatever silence was before it."""
-    sparse_ms: float | None = None
-    """Median RTT of sparse probes."""
-    idle_waits: tuple[float, float, float] | None = None
-    """Of sparse probes: the smallest RTT, and the mean wait to the server and back, in ms."""
-    idle_least_ms: float | None = None
-    """The smallest RTT of sparse probes."""
-    idle_lost: tuple[int, int, int] = (0, 0, 0)
-    """Sparse probes that were lost, the most of them in a row, and probes in all."""
+    sparse: Sparse = field(default_factory=Sparse)
     idle_out: float | None = 0.0
     """Which share of the effect of ``keep-alive`` is on the way to the server; None: unknown."""
     loaded_out: float | None = 0.0
@@ -193,18 +200,18 @@ def _mtu(seen: Seen) -> Named | None:
 
 def by_chance(seen: Seen, sent: int) -> bool:
     """Whether the losses of the idle path explain that none of ``sent`` packets arrived."""
-    lost, _, probes = seen.idle_lost
+    lost, _, probes = seen.sparse.lost
     return sent > 0 and lost > 0 and (lost / probes) ** sent > _CHANCE
 
 
 def _blocked(seen: Seen) -> Named | None:
     """No TCP connection opens, though pings show that packets pass both ways."""
-    if not seen.unopened or seen.sparse_ms is None or by_chance(seen, _SYNS):
+    if not seen.unopened or seen.sparse.median_ms is None or by_chance(seen, _SYNS):
         return None
     return Named(
         "one-way-path",
         f"The server's port answers no SYN, while its host answers pings within "
-        f"{milliseconds(seen.sparse_ms)}.",
+        f"{milliseconds(seen.sparse.median_ms)}.",
         None,
         "goodput_mbps",
         "Check whether a firewall drops TCP to this port, in the network or at the server's host.",
@@ -307,7 +314,7 @@ def _surer(seen: Seen, cause: str, effect: Effect, rises: str) -> Named | None:
 
 def _lossy(seen: Seen) -> Named | None:
     """Probes are lost though nothing else is sent, one here and one there."""
-    lost, longest, sent = seen.idle_lost
+    lost, longest, sent = seen.sparse.lost
     what, why = "probes", "while nothing else is sent"
     below = seen.udp.get("udp-50")
     if below is not None and below["sent"] > sent:
@@ -383,7 +390,7 @@ def _policed(seen: Seen) -> Named | None:
     if seen.congestion == "bbr":
         # BBR keeps queues short itself, and loses packets where it probes for more bandwidth.
         return None
-    least_ms = seen.idle_least_ms
+    least_ms = seen.sparse.least_ms
     if seen.base_loaded_ms is None or least_ms is None or seen.base_loss is None:
         return None
     # Not the usual RTT: a UE that sends all the time does not wait for grants.
@@ -480,9 +487,9 @@ def _cycle(seen: Seen) -> Named | None:
     If a paced transfer does, the UE sleeps or loses its grants sooner than datagrams come. If it
     does not, something holds packets all the time; what it does to acknowledgements is a cause.
     """
-    if seen.idle_waits is None:
+    if seen.sparse.waits is None:
         return None
-    least, out, back = seen.idle_waits
+    least, out, back = seen.sparse.waits
     floors = (_USUAL_ACCESS_MS, _LEAST_WAIT_MS)
     long = [
         wait >= max(floor, _LONG_WAIT * least)
@@ -527,13 +534,13 @@ def _promotion(seen: Seen) -> Named | None:
         (seen.first_ms, "The first probe after seconds of silence takes"),
         (opened_ms, "Opening the first connection took"),
     ):
-        if first_ms is None or seen.sparse_ms is None:
+        if first_ms is None or seen.sparse.median_ms is None:
             continue
-        if first_ms >= max(2 * seen.sparse_ms, seen.sparse_ms + _LEAST_PROMOTION_MS):
+        if first_ms >= max(2 * seen.sparse.median_ms, seen.sparse.median_ms + _LEAST_PROMOTION_MS):
             return _named(
                 "rrc-promotion",
                 f"{what} {milliseconds(first_ms)}, later round trips take "
-                f"{milliseconds(seen.sparse_ms)}.",
+                f"{milliseconds(seen.sparse.median_ms)}.",
                 None,
                 "rtt_ms.p50",
             )
@@ -558,7 +565,7 @@ def _is_contradicted(seen: Seen, cause: str) -> bool:
     that sleeps lets the probes of an idle path wait.
     """
     if cause == "drx":
-        awake, least = seen.idle_ms.get("keep-alive"), seen.idle_least_ms
+        awake, least = seen.idle_ms.get("keep-alive"), seen.sparse.least_ms
         return awake is not None and least is not None and awake.before - least < _LEAST_WAIT_MS
     paced = seen.loss.get("paced")
     if paced is None:

@@ -307,7 +307,7 @@ def _loss(seen: Seen) -> float:
     """The share that is lost below the rate, as far as it is known."""
     if (paced := seen.loss.get("paced")) is not None:
         return paced.after
-    lost, _, sent = seen.idle_lost
+    lost, _, sent = seen.sparse.lost
     return lost / max(1, sent) if seen.base_loss is None else seen.base_loss
 
 

@@ -234,16 +234,12 @@ def _configure(sock: socket.socket, options: Options, role: Role, streams: int) 
             raise OptionError(f"pacing_mbps = {options.pacing_mbps}: the kernel did not keep it")
 
 
-def _set(
-    sock: socket.socket, option: tuple[int, int], value: int | bytes, key: str, hint: str = ""
-) -> None:
+def _set(sock: socket.socket, option: tuple[int, int], value: int | bytes, key: str) -> None:
     try:
         sock.setsockopt(*option, value)
     except OSError as refused:
         shown = value if isinstance(value, int) else int.from_bytes(value, sys.byteorder)
-        raise OptionError(
-            f"{key} = {shown}: the kernel refuses it: {reason(refused)}{hint}"
-        ) from None
+        raise OptionError(f"{key} = {shown}: the kernel refuses it: {reason(refused)}") from None
 
 
 def _set_congestion(sock: socket.socket, name: str) -> None:

@@ -23,6 +23,10 @@ TWO_SEGMENTS = 2 * 1220
 """Two of the smallest segments of a path with an IPv6 MTU (RFC 8200 5), less than two others."""
 
 
+SUM = -1
+"""Stands for the number of a stream in a sum of all."""
+
+
 class StoodStill(TypedDict):
     """The longest time in which no stream moved a byte, after one had.
 
@@ -381,7 +385,7 @@ class IperfOutput:
         }
 
 
-def summed(parts: list[Interval], stream: int = -1) -> Interval:
+def summed(parts: list[Interval]) -> Interval:
     """Intervals or totals of streams as one: bytes and counts are added, over the whole time."""
     start, end = min(one.start_s for one in parts), max(one.end_s for one in parts)
     moved = sum(one.bytes for one in parts)
@@ -389,7 +393,7 @@ def summed(parts: list[Interval], stream: int = -1) -> Interval:
     jitters = [one.jitter_ms for one in parts if one.jitter_ms is not None]
     answers = [one.answer_ms for one in parts if one.answer_ms is not None]
     return Interval(
-        stream,
+        SUM,
         start,
         end,
         moved,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from airpath.errors import InputError
 from airpath.readers.clocks import Clock
 from airpath.readers.iperf_output import (
+    SUM,
     Connection,
     Figures,
     Interval,
@@ -75,7 +76,6 @@ _CSV = re.compile(
     r"(?P<start>\d{1,9}\.\d{1,9})-(?P<end>\d{1,9}\.\d{1,9}),(?P<bytes>\d{1,18}),(?P<rate>-?\d{1,18})"
     rf"(?:,(?P<jitter>{_NUMBER}),(?P<lost>-?\d{{1,18}}),(?P<packets>-?\d{{1,18}}),.*)?$"
 )
-_SUM = -1
 _DIGITS = 3
 """iperf prints as many."""
 _FIRST_EPHEMERAL = 32768
@@ -145,7 +145,7 @@ class _Test(IperfTest):
         if self.is_total(one) and not one.omitted:
             self.add_total(one)
             return
-        (self.sums if one.stream == _SUM else self.streams).append(one)
+        (self.sums if one.stream == SUM else self.streams).append(one)
         if not one.omitted:
             self.spans[key] = (self.spans.get(key, (one.start_s, 0.0))[0], one.end_s)
 
@@ -197,9 +197,9 @@ class _Test(IperfTest):
             found = [
                 one for by, one in self.totals if by is arrives and self._is_reverse(one) is reverse
             ]
-            each = {one.stream for one in found if one.stream != _SUM}
+            each = {one.stream for one in found if one.stream != SUM}
             test.summed_streams = max(test.summed_streams, len(each))
-            whole = [one for one in found if one.stream == _SUM][-1:]
+            whole = [one for one in found if one.stream == SUM][-1:]
             if not whole and found and len(found) >= len(streams):
                 whole = [of_all_streams(found)]
             setattr(test, attribute, whole[0] if whole else None)
@@ -384,7 +384,7 @@ class _Reader:
 
     def _of_stream(self, stream: int) -> _Test:
         """The test of a row: iperf 2's server takes several at a time."""
-        if self._two and stream != _SUM:
+        if self._two and stream != SUM:
             for test in self.tests[: -_MOST_AT_A_TIME - 1 : -1]:
                 if any(one.stream == stream for one in test.connections):
                     return test
@@ -393,7 +393,7 @@ class _Reader:
     def _row(self, found: re.Match[str], before: str) -> None:
         if found["id"].startswith("FD"):
             return
-        stream = _SUM if found["id"].startswith("SUM") else int(found["id"])
+        stream = SUM if found["id"].startswith("SUM") else int(found["id"])
         test = self._of_stream(stream)
         one = _interval(test, found, stream)
         label = found["rest"].rsplit(maxsplit=1)[-1:]
@@ -403,7 +403,7 @@ class _Reader:
             test.totals.append((arrives, one if arrives else replace(one, lost=None)))
             test.ended.add((stream, one.sender))
         else:
-            if not one.omitted and stream != _SUM and test.goes_back(one):
+            if not one.omitted and stream != SUM and test.goes_back(one):
                 test = self._next(test)
             test.add(one)
         if before and self._clock.read(before) and self._clock.now is not None:
@@ -427,11 +427,11 @@ class _Reader:
         known = {one.stream: one for one in test.connections}
         # The server's report of UDP has the ends the other way round.
         report = stream in known and known[stream].local_port == connection.remote_port
-        if stream != _SUM and not report and known.get(stream, connection) != connection:
+        if stream != SUM and not report and known.get(stream, connection) != connection:
             test = self._begin()
         if not test.connections:
             test.server = connection.local_port < _FIRST_EPHEMERAL <= connection.remote_port
-        if stream != _SUM and not report and connection not in test.connections:
+        if stream != SUM and not report and connection not in test.connections:
             test.connections.append(connection)
         udp = found["jitter"] is not None
         one = Interval(
@@ -445,7 +445,7 @@ class _Reader:
         if report:
             test.totals.append((True, one))
         else:
-            if stream != _SUM and test.goes_back(one):
+            if stream != SUM and test.goes_back(one):
                 test = self._next(test)
                 test.connections.append(connection)
             test.add(one)

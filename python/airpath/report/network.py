@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from airpath.base.json import Json
 from airpath.base.text import plural
 from airpath.base.toml import parse_toml
-from airpath.network import Cell, Core, Curve, Ue, curves, picture
+from airpath.pictures import Cell, Core, Curve, Ue, curves, picture
 from airpath.runs.tables import NS_PER_S
 
 if TYPE_CHECKING:

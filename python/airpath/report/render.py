@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from airpath import network
+from airpath import pictures
 from airpath.base import text
 from airpath.errors import AirpathError
 from airpath.plots.figure import Figure
@@ -43,7 +43,7 @@ def page(template: str, **context: Any) -> str:
     environment.globals.update(
         policy=POLICY,
         style=markupsafe.Markup(  # noqa: S704
-            style() + (_HERE / "style.css").read_text(encoding="utf-8") + network.style()
+            style() + (_HERE / "style.css").read_text(encoding="utf-8") + pictures.style()
         ),
         script=markupsafe.Markup((_HERE / "charts.js").read_text(encoding="utf-8")),  # noqa: S704
         library=lambda: markupsafe.Markup(library()),  # noqa: S704

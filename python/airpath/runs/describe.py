@@ -444,7 +444,7 @@ _NAMES = {
     "rtt_ms.p95": "RTT (p95)",
     "rtt_ms.p50": "median RTT",
     "rtt_ms.mean": "mean RTT",
-    "answered_share": "answered pings",
+    "answered_share": "reply rate",
     "delay_ms.p95": "one-way delay (p95)",
     "jain_index": "Jain's index",
     "retransmitted_share": "retransmitted segments",

@@ -71,9 +71,6 @@ pub struct Segments {
     /// Timestamp of the acknowledgement.
     #[serde(serialize_with = "column")]
     pub ack_timestamp: Vec<Option<u32>>,
-    /// IP length of the acknowledgement, in bytes.
-    #[serde(serialize_with = "column")]
-    pub ack_size: Vec<u32>,
     /// Whether the acknowledgement carries no payload.
     #[serde(serialize_with = "column")]
     pub is_pure: Vec<bool>,
@@ -265,7 +262,7 @@ impl<'a> Collector<'a> {
         if by_client == self.from_client {
             self.on_data(seen, ip.length, &header);
         } else if header.has(ACK) {
-            self.on_ack(at, ip.length, &header);
+            self.on_ack(at, &header);
         }
     }
 
@@ -350,7 +347,7 @@ impl<'a> Collector<'a> {
         self.highest = self.highest.max(to);
     }
 
-    fn on_ack(&mut self, at: u64, size: u32, header: &TcpHeader) {
+    fn on_ack(&mut self, at: u64, header: &TcpHeader) {
         let Some(first) = self.first else { return };
         let offset = |number: u32| {
             // Only sequence numbers of segments advance the sequence space.
@@ -396,7 +393,6 @@ impl<'a> Collector<'a> {
         segments.ack_offset.push(number.saturating_sub(first));
         segments.window.push(header.window);
         segments.ack_timestamp.push(header.timestamps.map(|timestamps| timestamps.value));
-        segments.ack_size.push(size);
         segments.is_pure.push(header.payload == 0);
     }
 

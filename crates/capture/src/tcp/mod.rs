@@ -3,9 +3,11 @@
 mod acks;
 mod bursts;
 mod connection;
+mod counters;
 mod holes;
 mod limits;
 mod retransmission;
+mod round_trips;
 mod rounds;
 mod stream;
 mod window;

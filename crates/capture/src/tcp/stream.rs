@@ -1,19 +1,19 @@
 //! One direction of a connection: its segments, and the acknowledgements that come back.
 
-use std::collections::VecDeque;
-
-use airpath_base::{Duration, Instant, SparseHistogram};
+use airpath_base::{Duration, Instant};
 use airpath_metrics::{SequenceSpace, mbps};
 
 use super::acks::AckSpacing;
 use super::bursts::Bursts;
+use super::counters::{Data, Flight, Late, Probes, Unseen};
 use super::holes::{Hole, Holes};
 use super::limits::{Limit, Limits};
 use super::retransmission::{Circumstances, DUPLICATE_ACKS, Recovery};
+use super::round_trips::RoundTrips;
 use super::rounds::Rounds;
 use super::window::Window;
 use crate::decode::{FIN, SYN, TcpHeader};
-use crate::report::{Distribution, InFlight, StreamReport, SynOptions};
+use crate::report::{Distribution, StreamReport, SynOptions};
 
 /// Default MSS without the option (RFC 9293 3.7.1).
 const DEFAULT_MSS: u64 = 536;
@@ -40,19 +40,20 @@ pub(super) struct Context {
 #[derive(Clone, Default, Debug)]
 pub(super) struct Stream {
     space: SequenceSpace,
-    began: bool,
+    /// The first byte, as soon as anything of the stream was seen.
+    first: Option<u64>,
     /// The byte after the last one that was sent.
     highest: u64,
-    /// The byte after the last one that was acknowledged, and the first one that could be.
+    /// The byte after the last one that was acknowledged, or the first one that could be.
     acked: u64,
-    first: u64,
     has_acks: bool,
     /// The byte after the FIN.
     end: Option<u64>,
-    /// Segments that no acknowledgement has covered, in order.
-    outstanding: VecDeque<Outstanding>,
+    /// The byte after the last one that was selectively acknowledged.
+    sacked: u64,
     holes: Holes,
     recovery: Recovery,
+    round_trips: RoundTrips,
     rounds: Rounds,
     acks: AckSpacing,
     bursts: Bursts,
@@ -61,48 +62,26 @@ pub(super) struct Stream {
     options: Option<SynOptions>,
     /// The MSS of the other end: the largest segment in this direction.
     mss: Option<u16>,
-    rtt: SparseHistogram,
-    rtt_timestamps: SparseHistogram,
-    srtt: Option<Duration>,
-    /// Acknowledgements up to this byte give no round-trip time, because a gap was filled.
-    no_rtt_until: u64,
-    sacked: u64,
+    data: Data,
+    flight: Flight,
+    late: Late,
+    probes: Probes,
+    unseen: Unseen,
+    last: Last,
+    /// Duplicate acknowledgements since the last one of new data.
     duplicates: u32,
-    last_window: u16,
-    last_sent: Instant,
-    last_acked: Instant,
-    first_data: Option<Instant>,
-    last_progress: Option<Instant>,
-    data_packets: u64,
-    data_bytes: u64,
-    out_of_order: u64,
-    latest: Duration,
     duplicate_acks: u64,
-    in_flight_sum: u64,
-    in_flight_count: u64,
-    in_flight_max: u64,
-    largest: u32,
-    larger_than_mss: u64,
-    keep_alives: u64,
-    /// Keep-alives since the other end's last segment.
-    unanswered_keep_alives: u64,
-    window_probes: u64,
-    /// The byte after the last one that probed a closed window.
-    probed: u64,
-    acks_of_unseen: u64,
-    unseen: u64,
 }
 
-/// A segment that was sent.
-#[derive(Clone, Copy, Debug)]
-struct Outstanding {
-    from: u64,
-    to: u64,
-    first: Instant,
-    last: Instant,
-    /// The first and the last timestamp of the segment.
-    timestamps: [Option<u32>; 2],
-    again: bool,
+/// The last segment, and the last acknowledgements.
+#[derive(Clone, Default, Debug)]
+struct Last {
+    sent: Instant,
+    acked: Instant,
+    /// When new data was acknowledged.
+    progress: Option<Instant>,
+    /// The window field.
+    window: u16,
 }
 
 impl Stream {
@@ -113,7 +92,7 @@ impl Stream {
 
     /// Smallest and smoothed round-trip time to the receiver.
     pub(super) fn rtt(&self) -> Option<(Duration, Duration)> {
-        Some((self.rtt.min()?, self.srtt?))
+        self.round_trips.known()
     }
 
     pub(super) fn retransmitted(&self) -> u64 {
@@ -126,7 +105,7 @@ impl Stream {
     }
 
     pub(super) fn unseen(&self) -> (u64, u64) {
-        (self.acks_of_unseen, self.unseen)
+        (self.unseen.acks, self.unseen.bytes)
     }
 
     /// Takes the segment size and the window scale of this direction from the other end's SYN.
@@ -150,8 +129,8 @@ impl Stream {
     pub(super) fn on_segment(&mut self, context: &Context, header: &TcpHeader) {
         let length = header.sequence_length();
         let from = self.space.offset(header.sequence);
-        if !self.began {
-            (self.began, self.highest, self.first) = (true, from, from);
+        if self.first.is_none() {
+            (self.first, self.highest) = (Some(from), from);
             if !self.has_acks {
                 self.acked = from;
             }
@@ -166,15 +145,15 @@ impl Stream {
         }
         let to = from + length;
         if self.is_window_probe(header, from) {
-            self.window_probes += 1;
-            self.probed = to;
+            self.probes.of_windows += 1;
+            self.probes.end = to;
             return;
         }
         if self.is_keep_alive(header, from) {
             self.note_keep_alive();
             return;
         }
-        if from > self.highest && from == self.probed {
+        if from > self.highest && from == self.probes.end {
             // The receiver took the byte of a probe.
             self.highest = from;
         }
@@ -184,7 +163,7 @@ impl Stream {
         if header.payload > 0 {
             self.count_payload(context.now, header.payload);
         }
-        if self.data_packets == 1 && self.options.is_none() {
+        if self.data.packets == 1 && self.options.is_none() {
             // What precedes the first data of a capture was sent before the capture began.
             self.highest = self.highest.max(from);
         }
@@ -193,8 +172,8 @@ impl Stream {
         } else {
             self.on_old(context, header, from, to);
         }
-        self.last_sent = context.now;
-        self.trim(context.most_outstanding);
+        self.last.sent = context.now;
+        self.round_trips.trim(context.most_outstanding);
         self.note_limit(context.now);
     }
 
@@ -211,7 +190,7 @@ impl Stream {
         if is_full {
             self.rounds.on_window_limited();
         }
-        if self.first_data.is_some() {
+        if self.data.first.is_some() {
             // The FIN is not data that the sender could still send.
             let data_end = self.end.map_or(self.highest, |end| self.highest.min(end - 1));
             let recovers_until = self.recovery.until();
@@ -223,16 +202,12 @@ impl Stream {
 
     #[inline]
     fn count_payload(&mut self, now: Instant, payload: u32) {
-        if self.first_data.is_none() && self.options.is_none() {
+        if self.data.first.is_none() && self.options.is_none() {
             // What was acknowledged until now was in flight when the capture began.
-            (self.acks_of_unseen, self.unseen) = (0, 0);
+            self.unseen = Unseen::default();
             self.holes = Holes::default();
         }
-        self.data_packets += 1;
-        self.data_bytes += u64::from(payload);
-        self.largest = self.largest.max(payload);
-        self.larger_than_mss += u64::from(self.mss.is_some_and(|mss| payload > u32::from(mss)));
-        self.first_data.get_or_insert(now);
+        self.data.add(now, payload, self.mss);
     }
 
     /// Whether this is a keep-alive: one byte, or none, before the expected one (RFC 9293 3.8.4).
@@ -247,10 +222,10 @@ impl Stream {
     fn note_keep_alive(&mut self) {
         // Behind a closed window it is a probe of Linux, and not an idle connection's.
         if self.window.is_closed() {
-            self.window_probes += 1;
+            self.probes.of_windows += 1;
         } else {
-            self.keep_alives += 1;
-            self.unanswered_keep_alives += 1;
+            self.probes.keep_alives += 1;
+            self.probes.unanswered += 1;
         }
     }
 
@@ -271,7 +246,7 @@ impl Stream {
         }
         if header.payload > 0 {
             let segments = self.segments(header.payload);
-            self.bursts.add(now, segments, self.last_acked, self.highest > self.acked);
+            self.bursts.add(now, segments, self.last.acked, self.highest > self.acked);
         }
         if self.acked >= self.highest && self.window.exceeds(to) {
             // All that it had fits the window, so it had nothing before.
@@ -279,17 +254,12 @@ impl Stream {
             self.window.did_not_limit();
         }
         self.highest = to;
-        let stamp = header.timestamps.map(|timestamps| timestamps.value);
-        let timestamps = [stamp; 2];
-        let segment = Outstanding { from, to, first: now, last: now, timestamps, again: false };
         if to > self.acked {
-            self.outstanding.push_back(segment);
+            self.round_trips.push(now, (from, to), stamp_of(header));
         }
         if header.payload > 0 {
             let in_flight = to.saturating_sub(self.acked);
-            self.in_flight_sum += in_flight;
-            self.in_flight_count += 1;
-            self.in_flight_max = self.in_flight_max.max(in_flight);
+            self.flight.add(in_flight);
             self.rounds.on_sent(now, to, in_flight);
         }
     }
@@ -306,24 +276,22 @@ impl Stream {
         let now = context.now;
         let hole = self.holes.fill(from, to.min(self.highest));
         if let Some(hole) = hole {
-            self.no_rtt_until = self.no_rtt_until.max(self.highest);
+            self.round_trips.say_nothing_until(self.highest);
             let late = now.saturating_since(hole.since);
             let is_early =
                 late < context.other_rtt.map_or(REORDERING, |(min, _)| min.max(REORDERING));
             // A retransmission cannot arrive here before its sender learnt of the loss.
             if hole.acknowledged || is_early && self.duplicates < DUPLICATE_ACKS {
-                self.out_of_order += 1;
-                self.latest = self.latest.max(late);
+                self.late.add(late);
                 return;
             }
         }
-        let again = self.again(from, to);
-        let silence_from = self.last_sent.max(self.last_acked);
-        let srtt = match (self.srtt, context.other_rtt) {
+        let silence_from = self.last.sent.max(self.last.acked);
+        let srtt = match (self.round_trips.smoothed(), context.other_rtt) {
             (Some(here), Some((_, there))) => Some(here + there),
             (here, there) => here.or(there.map(|(_, smoothed)| smoothed)),
         };
-        let stamp = header.timestamps.map(|timestamps| timestamps.value);
+        let stamp = stamp_of(header);
         self.recovery.add(&Circumstances {
             from,
             to,
@@ -342,36 +310,16 @@ impl Stream {
         if header.payload > 0 {
             self.rounds.on_retransmitted();
         }
-        for segment in &mut self.outstanding.range_mut(again) {
-            (segment.last, segment.timestamps[1], segment.again) = (now, stamp, true);
-        }
+        self.round_trips.send_again(now, (from, to), stamp);
         if to > self.highest {
             self.on_new(now, header, self.highest, to);
-            if let Some(segment) = self.outstanding.back_mut() {
-                segment.again = true;
-            }
+            self.round_trips.distrust_last();
         }
-    }
-
-    /// The outstanding segments that lie in a range.
-    fn again(&self, from: u64, to: u64) -> std::ops::Range<usize> {
-        let first = self.outstanding.partition_point(|segment| segment.to <= from);
-        let last = self.outstanding.partition_point(|segment| segment.from < to);
-        first..last.max(first)
     }
 
     /// How many segments a packet holds, if offload merged some.
     fn segments(&self, payload: u32) -> u64 {
         u64::from(payload).div_ceil(self.mss.map_or(u64::MAX, u64::from).max(1)).max(1)
-    }
-
-    fn trim(&mut self, most: usize) {
-        if self.outstanding.len() > most {
-            self.outstanding.pop_front();
-            if self.outstanding.capacity() > 4 * most {
-                self.outstanding.shrink_to(2 * most);
-            }
-        }
     }
 
     /// Handles a segment of the other direction, which acknowledges this one.
@@ -380,16 +328,16 @@ impl Stream {
         let now = context.now;
         let mut space = self.space;
         let number = space.offset(header.acknowledgement);
-        if !self.began {
+        if self.first.is_none() {
             // Nothing in this direction was captured yet.
-            (self.space, self.began, self.highest, self.first) = (space, true, number, number);
+            (self.space, self.first, self.highest) = (space, Some(number), number);
             self.acked = number;
         }
         if !self.has_acks {
             self.has_acks = true;
-            self.acked = self.acked.max(self.first);
+            self.acked = self.acked.max(self.first.unwrap_or_default());
         }
-        if number > self.highest && number == self.probed {
+        if number > self.highest && number == self.probes.end {
             // The receiver took the byte of a probe.
             self.highest = number;
         }
@@ -397,8 +345,8 @@ impl Stream {
             self.on_ack_of_unseen(now, number, space);
         }
         let before = self.acked;
-        if let Some(first) = self.first_data.filter(|_| self.highest > before) {
-            self.bursts.on_acked(now.saturating_since(self.last_acked.max(first)));
+        if let Some(first) = self.data.first.filter(|_| self.highest > before) {
+            self.bursts.on_acked(now.saturating_since(self.last.acked.max(first)));
         }
         let echo = header.timestamps.map(|timestamps| timestamps.echo);
         if header.sack_blocks > 0 {
@@ -408,24 +356,23 @@ impl Stream {
             self.acked = number;
             let missing = self.holes.acknowledge(number);
             if missing > 0 {
-                self.acks_of_unseen += 1;
-                self.unseen += missing;
+                self.unseen.add(missing);
             }
             self.duplicates = 0;
             self.recovery.on_acked(before, number, echo);
-            self.cover(now, number, echo);
+            self.round_trips.cover(now, number, self.sacked, echo);
             self.rounds.on_acked(now, number, self.highest);
-            self.last_progress = Some(now);
-            if header.payload == 0 && header.flags & (SYN | FIN) == 0 && self.first_data.is_some() {
+            self.last.progress = Some(now);
+            if header.payload == 0 && header.flags & (SYN | FIN) == 0 && self.data.first.is_some() {
                 self.acks.add(now, number - before);
             }
         } else if self.is_duplicate(header, number) {
             self.duplicates += 1;
             self.duplicate_acks += 1;
         }
-        self.last_window = header.window;
-        self.last_acked = now;
-        self.unanswered_keep_alives = 0;
+        self.last.window = header.window;
+        self.last.acked = now;
+        self.probes.unanswered = 0;
         if number >= before {
             self.window.on_ack(number, header.window, header.has(SYN));
         }
@@ -437,19 +384,18 @@ impl Stream {
         number == self.acked
             && header.sequence_length() == 0
             && self.highest > self.acked
-            && (header.window == self.last_window || header.sack_blocks > 0)
+            && (header.window == self.last.window || header.sack_blocks > 0)
     }
 
     /// Handles an acknowledgement of bytes that were not captured, or that come after their
     /// acknowledgement.
     #[cold]
     fn on_ack_of_unseen(&mut self, now: Instant, number: u64, space: SequenceSpace) {
-        self.acks_of_unseen += 1;
-        self.unseen += number - self.highest;
+        self.unseen.add(number - self.highest);
         let (from, to) = (self.highest, number);
         self.holes.push(Hole { from, to, since: now, acknowledged: true });
         (self.space, self.highest) = (space, number);
-        self.no_rtt_until = self.no_rtt_until.max(number);
+        self.round_trips.say_nothing_until(number);
     }
 
     fn on_sack(&mut self, header: &TcpHeader, number: u64) {
@@ -479,77 +425,49 @@ impl Stream {
         }
     }
 
-    /// Removes acknowledged segments from the outstanding ones, and notes the round-trip times.
-    #[inline]
-    fn cover(&mut self, now: Instant, number: u64, echo: Option<u32>) {
-        let (mut last, mut again, mut echoed) = (None, false, None);
-        while let Some(&segment) = self.outstanding.front().filter(|segment| segment.to <= number) {
-            self.outstanding.pop_front();
-            again |= segment.again;
-            last = Some(segment.last);
-            if echoed.is_none() && echo.is_some() {
-                echoed = match segment.timestamps {
-                    [first, _] if first == echo => Some(segment.first),
-                    [_, last] if last == echo => Some(segment.last),
-                    _ => None,
-                };
-            }
-        }
-        if let Some(sent) = echoed {
-            self.rtt_timestamps.record(now.saturating_since(sent));
-        }
-        // RFC 6298 3; segments that were selectively acknowledged before arrived before.
-        if let Some(sent) = last.filter(|_| !again && number > self.no_rtt_until.max(self.sacked)) {
-            let rtt = now.saturating_since(sent);
-            self.rtt.record(rtt);
-            // RFC 6298 2.3.
-            self.srtt = Some(self.srtt.map_or(rtt, |srtt| (srtt * 7 + rtt) / 8));
-        }
-    }
-
     /// Reports the stream; `sender_side` is the smallest round-trip time between the capture point
     /// and the sender.
     pub(super) fn report(&self, end: Instant, sender_side: Option<Duration>) -> StreamReport {
-        let lasted = self.first_data.zip(self.last_progress);
+        let lasted = self.data.first.zip(self.last.progress);
         let lasted = lasted.map(|(first, last)| last.saturating_since(first));
         let acked_bytes = self.acked_payload();
-        let (count, max) = (self.in_flight_count, self.in_flight_max);
+        let in_flight_bytes = self.flight.report();
         let sees_rounds = self.sees_rounds(sender_side);
         StreamReport {
             options: self.options,
-            data_packets: self.data_packets,
-            data_bytes: self.data_bytes,
+            data_packets: self.data.packets,
+            data_bytes: self.data.bytes,
             acked_bytes,
             goodput_mbps: lasted
                 .filter(|&lasted| lasted > Duration::ZERO && acked_bytes > 0)
                 .and_then(|lasted| mbps(acked_bytes, lasted.as_secs_f64())),
-            rtt_ms: Distribution::of(&self.rtt),
-            rtt_timestamps_ms: Distribution::of(&self.rtt_timestamps),
+            rtt_ms: Distribution::of(self.round_trips.times()),
+            rtt_timestamps_ms: Distribution::of(self.round_trips.by_timestamps()),
             retransmissions: self.recovery.counts(),
-            out_of_order_packets: self.out_of_order,
-            out_of_order_ms: (self.out_of_order > 0).then(|| self.latest.as_millis_f64()),
+            out_of_order_packets: self.late.packets,
+            out_of_order_ms: self.late.longest_ms(),
             duplicate_acks: self.duplicate_acks,
-            in_flight_bytes: (count > 0)
-                .then(|| InFlight { mean: self.in_flight_sum as f64 / count as f64, max }),
+            in_flight_bytes,
             window: self.window.report(end),
-            largest_payload_bytes: self.largest,
-            larger_than_mss: self.larger_than_mss,
-            keep_alives: self.keep_alives,
-            unanswered_keep_alives: self.unanswered_keep_alives,
-            window_probes: self.window_probes,
+            largest_payload_bytes: self.data.largest,
+            larger_than_mss: self.data.larger_than_mss,
+            keep_alives: self.probes.keep_alives,
+            unanswered_keep_alives: self.probes.unanswered,
+            window_probes: self.probes.of_windows,
             acks: self.acks.report(),
             sending: self.bursts.report(sees_rounds),
-            limits: (sees_rounds && self.has_acks && count > 0).then(|| self.limits.report()),
+            limits: (sees_rounds && self.has_acks && in_flight_bytes.is_some())
+                .then(|| self.limits.report()),
             slow_start: self.rounds.report(self.bursts.is_paced()).filter(|_| sees_rounds),
-            acks_of_unseen: self.acks_of_unseen,
-            unseen_bytes: self.unseen,
+            acks_of_unseen: self.unseen.acks,
+            unseen_bytes: self.unseen.bytes,
         }
     }
 
     /// Whether rounds can be seen. Next to the receiver everything is acknowledged at once, and the
     /// bytes in flight cannot be seen.
     fn sees_rounds(&self, sender_side: Option<Duration>) -> bool {
-        let receiver_side = self.rtt.min().unwrap_or_default();
+        let receiver_side = self.round_trips.times().min().unwrap_or_default();
         sender_side.is_none_or(|sender_side| receiver_side * 3 >= sender_side)
     }
 
@@ -558,9 +476,14 @@ impl Stream {
         if !self.has_acks {
             return 0;
         }
-        let numbers = self.acked.saturating_sub(self.first);
+        let numbers = self.acked.saturating_sub(self.first.unwrap_or_default());
         let syn = u64::from(self.options.is_some());
         let fin = u64::from(self.end.is_some_and(|end| end <= self.acked));
-        numbers.saturating_sub(syn + fin).min(self.data_bytes + self.unseen)
+        numbers.saturating_sub(syn + fin).min(self.data.bytes + self.unseen.bytes)
     }
+}
+
+/// The sender's timestamp.
+fn stamp_of(header: &TcpHeader) -> Option<u32> {
+    header.timestamps.map(|timestamps| timestamps.value)
 }

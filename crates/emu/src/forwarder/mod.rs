@@ -24,6 +24,7 @@ use rustix::io::Errno;
 
 pub(crate) use self::bridge::{Attached, Bridge};
 use self::counts::DirectionCounts;
+use self::results::{Every, SNAPSHOT_INTERVAL};
 use crate::clock::{Wheel, timespec};
 use crate::device::slab::Slab;
 use crate::device::tun::READ_BYTES;
@@ -111,14 +112,13 @@ pub struct Forwarder {
     /// Packets out of the model that have not been written or counted yet.
     left: Vec<Left>,
     tables: Tables,
-    sample_interval: Duration,
-    sampled_at: Instant,
+    samples: Every,
     /// Length of a slot of the cell.
     slot: Option<Duration>,
     journal: Option<Journal>,
     capture: Option<Writer>,
-    live: Option<Live>,
-    published_at: Instant,
+    /// Who sees snapshots, and when to publish one.
+    live: Option<(Live, Every)>,
     /// Whether the clock is running.
     begun: bool,
     settings: Settings,
@@ -276,8 +276,7 @@ impl Forwarder {
             slab: Slab::new(settings.slots),
             left: Vec::with_capacity(settings.slots as usize),
             tables,
-            sample_interval: scenario.run.sample_interval,
-            sampled_at: Instant::ZERO,
+            samples: Every::new(scenario.run.sample_interval),
             slot: scenario
                 .radio
                 .as_ref()
@@ -285,7 +284,6 @@ impl Forwarder {
             journal: settings.journal.then(Journal::default),
             capture: None,
             live: None,
-            published_at: Instant::ZERO,
             begun: false,
             settings: *settings,
             seed,
@@ -328,7 +326,7 @@ impl Forwarder {
 
     /// Publishes snapshots there from now on.
     pub fn show(&mut self, live: Live) {
-        self.live = Some(live);
+        self.live = Some((live, Every::new(SNAPSHOT_INTERVAL)));
     }
 
     /// Ends the capture, if there is one, and returns its result.
@@ -399,7 +397,7 @@ impl Forwarder {
                 return Ok(());
             }
             let due = self.network.next_event().unwrap_or(end).min(end);
-            let due = due.min(self.sampled_at + self.sample_interval);
+            let due = due.min(self.samples.next());
             let before = self.clock.now();
             let pause = due.saturating_since(before).saturating_sub(self.settings.spin);
             match poll(&mut wanted, Some(&timespec(pause))) {

@@ -16,19 +16,41 @@ use crate::observation::live::Snapshot;
 use crate::run::report::{AckGaps, LinkReport, Report};
 
 /// Shortest time between snapshots: no viewer needs more.
-const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(100);
+pub(super) const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Something that is done once per interval, as soon as the forwarder has time.
+pub(super) struct Every {
+    interval: Duration,
+    last: Instant,
+}
+
+impl Every {
+    pub(super) const fn new(interval: Duration) -> Self {
+        Self { interval, last: Instant::ZERO }
+    }
+
+    /// When it is due next.
+    pub(super) fn next(&self) -> Instant {
+        self.last + self.interval
+    }
+
+    /// Notes that it is done now; returns when it was done before.
+    fn done(&mut self, now: Instant) -> Instant {
+        std::mem::replace(&mut self.last, now)
+    }
+}
 
 impl Forwarder {
     /// Writes rows of the tables once per sample interval.
     pub(super) fn sample_if_due(&mut self, now: Instant) {
-        if now.saturating_since(self.sampled_at) >= self.sample_interval {
+        if now >= self.samples.next() {
             self.sample(now);
         }
     }
 
     fn sample(&mut self, now: Instant) {
         self.publish(now);
-        let since = std::mem::replace(&mut self.sampled_at, now);
+        let since = self.samples.done(now);
         self.network.settle(now);
         self.drain_drops();
         self.network.sample(now, &mut self.tables);
@@ -42,12 +64,12 @@ impl Forwarder {
     }
 
     fn publish(&mut self, now: Instant) {
-        if now.saturating_since(self.published_at) < SNAPSHOT_INTERVAL {
+        let Self { live, network, tables, meters, counts, .. } = self;
+        let Some((live, snapshots)) = live else { return };
+        if now < snapshots.next() {
             return;
         }
-        let Some(live) = &self.live else { return };
-        self.published_at = now;
-        let Self { network, tables, meters, counts, .. } = self;
+        snapshots.done(now);
         live.publish(|snapshot| {
             let shown = snapshot.get_or_insert_with(|| Snapshot {
                 network: network.snapshot(now, &tables.names),

@@ -59,18 +59,37 @@ pub(crate) fn write_detach(session: Name, now: Instant, tables: &mut Tables) {
     tables.event(step(now.as_nanos() as i64, "detach", session));
 }
 
-fn step(time_ns: i64, kind: &'static str, link: Name) -> EventRow {
-    EventRow {
-        time_ns,
-        flow: None,
-        link: Some(link),
-        kind,
-        reason: None,
-        cwnd_segments: None,
-        value: None,
-        packets: None,
-        cell: None,
+/// What an operator did to a subscriber during a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SubscriberChange {
+    /// Added to the core.
+    Added,
+    /// Given other values.
+    Changed,
+    /// Removed from the core.
+    Removed,
+}
+
+impl SubscriberChange {
+    const ALL: [Self; 3] = [Self::Added, Self::Changed, Self::Removed];
+
+    /// The change whose event has that `kind`.
+    pub fn of_kind(kind: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|change| change.kind() == kind)
     }
+
+    /// The `kind` in the table of events.
+    pub(crate) const fn kind(self) -> &'static str {
+        match self {
+            Self::Added => "subscriber_added",
+            Self::Changed => "subscriber_changed",
+            Self::Removed => "subscriber_removed",
+        }
+    }
+}
+
+fn step(time_ns: i64, kind: &'static str, link: Name) -> EventRow {
+    EventRow { link: Some(link), ..EventRow::new(time_ns, kind) }
 }
 
 /// Bytes that may pass at once after a pause, unless the scenario sets them.

@@ -2,7 +2,7 @@
 //! afterwards.
 
 use airpath_base::{Duration, Instant};
-use airpath_record::{RunSummary, Tables};
+use airpath_record::{EventRow, RunSummary, Tables};
 use airpath_scenario::{EmulationConfig, PacketIo, ProgramConfig, Scenario};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -16,6 +16,7 @@ use crate::host::congestion::CongestionControls;
 use crate::host::core_network::refuse_names;
 use crate::host::namespace::Namespace;
 use crate::host::nat;
+use crate::host::session::SubscriberChange;
 use crate::host::tunnel::TunnelSetup;
 use crate::observation::observer::{Keep, Run, SenderObserver, Shown};
 use crate::run::programs::{ProgramReport, Session};
@@ -68,6 +69,13 @@ pub struct Ended {
 }
 
 impl Ended {
+    /// Records a change of a subscriber, at a time of the machine's monotonic clock.
+    pub fn record(&mut self, clock_ns: i64, change: SubscriberChange, imsi: &str) {
+        let time_ns = clock_ns - self.report.clock_origin_ns as i64;
+        let imsi = Some(self.tables.names.add(imsi));
+        self.tables.event(EventRow { link: imsi, ..EventRow::new(time_ns, change.kind()) });
+    }
+
     /// Why the run is invalid; `None` if it is valid.
     pub fn invalid(&self, bounds: &EmulationConfig) -> Option<String> {
         let ends = self.environment.ends.iter().map(|end| (end.queue_dropped, &end.name));

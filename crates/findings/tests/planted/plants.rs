@@ -30,7 +30,32 @@ pub(crate) struct Plant {
     /// Removes what the plant brings along in the base, where that might be a cause itself.
     pub(crate) brings: Option<fn(&mut Draft)>,
     /// Prepares the base without the cause, and returns the edit that plants it.
-    pub(crate) edit: fn(&mut Random, f64, &mut Draft, &Known) -> Edit,
+    pub(crate) edit: Planting,
+}
+
+/// Plants with a severity from 0 to 1.
+type Planting = fn(&mut Random, f64, &mut Draft, &Known) -> Edit;
+
+impl Plant {
+    /// A plant for data in either direction that brings nothing along.
+    pub(crate) const fn new(
+        cause: &'static str,
+        into: &'static [Access],
+        flows: usize,
+        edit: Planting,
+    ) -> Self {
+        Self { cause, into, flows, up: None, brings: None, edit }
+    }
+
+    pub(crate) const fn up(mut self, up: bool) -> Self {
+        self.up = Some(up);
+        self
+    }
+
+    pub(crate) const fn brings(mut self, brings: fn(&mut Draft)) -> Self {
+        self.brings = Some(brings);
+        self
+    }
 }
 
 /// A value that rises from `low` to `high` with severity, geometrically.
@@ -203,5 +228,3 @@ fn same_mcs(draft: &mut Draft, bler: &str) {
     adaptation.set("outer_loop_step_db", 0);
     adaptation.set("fixed_bler", bler);
 }
-
-const DOWN: Option<bool> = Some(false);

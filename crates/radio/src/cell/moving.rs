@@ -129,14 +129,19 @@ impl Cell {
         self.engine.out.departures.front().map(|departure| departure.at).filter(|&at| at <= now)
     }
 
-    /// A UE at `now`, for state that is evaluated only when it is read: packets that are due have
-    /// entered its buffers, or were dropped.
-    pub(super) fn ue(&mut self, now: Instant, ue: UeIndex) -> &mut Ue {
+    /// Packets of a UE that are due by `now` enter its buffers, or are dropped. Otherwise they do
+    /// when a buffer is next used.
+    pub(crate) fn settle(&mut self, now: Instant, ue: UeIndex) {
         self.advance(now);
         let engine = self.engine.aside();
         engine.settle(ue.0, now);
         engine.collect_drops(ue.0);
-        engine.ues.aside(ue.0)
+    }
+
+    /// A UE at `now`, for state that is evaluated only when it is read.
+    pub(super) fn ue(&mut self, now: Instant, ue: UeIndex) -> &mut Ue {
+        self.settle(now, ue);
+        self.engine.aside().ues.aside(ue.0)
     }
 }
 

@@ -377,6 +377,13 @@ impl Ran {
         }
     }
 
+    /// Packets of a UE that are due by `now` enter its buffers, or are dropped, which
+    /// [`Ran::poll_drop`] then reports.
+    pub fn settle(&mut self, now: Instant, ue: UeIndex) {
+        self.advance(now);
+        self.cells.iter_mut().for_each(|cell| cell.settle(now, ue));
+    }
+
     /// Advances everything to `now` and visits the meters of one UE.
     pub fn observe_ue(&mut self, now: Instant, ue: UeIndex, visit: &mut dyn FnMut(&UeMeter<'_>)) {
         self.advance(now);

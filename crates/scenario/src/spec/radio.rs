@@ -256,8 +256,6 @@ const fn part(name: &'static str, doc: &'static str) -> Key {
     Key::new(name, Kind::Table, Default::Absent("the preset's"), doc)
 }
 
-/// Applies to all technologies.
-const ALL: &[&str] = &[];
 const NR: &[&str] = &["nr"];
 const LTE: &[&str] = &["lte"];
 /// Technologies whose base station schedules the uplink.
@@ -268,7 +266,3 @@ const EVDO: &[&str] = &["evdo"];
 const UMTS_EVDO: &[&str] = &["umts", "evdo"];
 /// Technologies whose UEs are either connected or not.
 const NR_LTE_EVDO: &[&str] = &["nr", "lte", "evdo"];
-
-const fn each(variants: &'static [&'static str], keys: &'static [Key]) -> Group {
-    Group { variants, rule: Rule::Each, keys }
-}

@@ -50,33 +50,27 @@ pub(crate) static STAGE: Table = Table {
     doc: "One stage of one direction. Packets pass the stages in file order.",
     selector: Some("stage"),
     groups: &[
-        Group {
-            variants: &[],
-            rule: Rule::Each,
-            keys: &[
-                Key::new(
-                    StageKind::KEY,
-                    Kind::Choice(StageKind::CHOICES),
-                    Default::Required,
-                    "Kind of stage.",
-                ),
-                ENABLED,
-            ],
-        },
-        Group {
-            variants: &["link"],
-            rule: Rule::Each,
-            keys: &[Key::new(
+        Group::always(&[
+            Key::new(
+                StageKind::KEY,
+                Kind::Choice(StageKind::CHOICES),
+                Default::Required,
+                "Kind of stage.",
+            ),
+            ENABLED,
+        ]),
+        Group::of(
+            &["link"],
+            &[Key::new(
                 "rate_mbps",
                 Kind::Rate,
                 Default::Required,
                 "Rate at which IP packets are sent, rounded to whole bits per second.",
             )],
-        },
-        Group {
-            variants: &["trace"],
-            rule: Rule::Each,
-            keys: &[Key::new(
+        ),
+        Group::of(
+            &["trace"],
+            &[Key::new(
                 "file",
                 Kind::File,
                 Default::Required,
@@ -84,11 +78,10 @@ pub(crate) static STAGE: Table = Table {
                  deliver 1,500 bytes, in whole ms; it loops. Relative to the scenario file's \
                  directory; `builtin:NAME` is a shipped one.",
             )],
-        },
-        Group {
-            variants: &["link", "trace", "shaper"],
-            rule: Rule::Each,
-            keys: &[
+        ),
+        Group::of(
+            &["link", "trace", "shaper"],
+            &[
                 Key::new(
                     "queue_packets",
                     count(Unit::Packets, 1, u32::MAX as u64),
@@ -113,11 +106,10 @@ pub(crate) static STAGE: Table = Table {
                 FQ_CODEL_QUANTUM,
                 FQ_CODEL_QUEUES,
             ],
-        },
-        Group {
-            variants: &["delay"],
-            rule: Rule::Each,
-            keys: &[
+        ),
+        Group::of(
+            &["delay"],
+            &[
                 Key::new("delay_ms", MS_FROM_0, Default::Required, "Delay of every packet."),
                 Key::new(
                     "jitter_ms",
@@ -142,11 +134,10 @@ pub(crate) static STAGE: Table = Table {
                 )
                 .needs(Need::Given("jitter_ms")),
             ],
-        },
-        Group {
-            variants: &["batch"],
-            rule: Rule::Each,
-            keys: &[Key::new(
+        ),
+        Group::of(
+            &["batch"],
+            &[Key::new(
                 "interval_ms",
                 MS_ABOVE_0,
                 Default::Required,
@@ -154,7 +145,7 @@ pub(crate) static STAGE: Table = Table {
                  start of the run, leave together at the next multiple. A packet that arrives at \
                  a multiple waits for the one after it.",
             )],
-        },
+        ),
         Group {
             variants: &["loss"],
             rule: Rule::ExactlyOne,
@@ -179,21 +170,19 @@ pub(crate) static STAGE: Table = Table {
                 ),
             ],
         },
-        Group {
-            variants: &["loss", "gilbert-elliott"],
-            rule: Rule::Each,
-            keys: &[Key::new(
+        Group::of(
+            &["loss", "gilbert-elliott"],
+            &[Key::new(
                 "min_packet_bytes",
                 count(Unit::Bytes, 0, 1 << 20),
                 Default::Value("0"),
                 "Packets smaller than this pass and do not count: with 100, acknowledgements \
                  without data.",
             )],
-        },
-        Group {
-            variants: &["gilbert-elliott"],
-            rule: Rule::Each,
-            keys: &[
+        ),
+        Group::of(
+            &["gilbert-elliott"],
+            &[
                 Key::new(
                     "good_to_bad",
                     Kind::Fraction,
@@ -219,31 +208,30 @@ pub(crate) static STAGE: Table = Table {
                     "Loss probability in the bad state.",
                 ),
             ],
-        },
-        Group { variants: &["shaper"], rule: Rule::Each, keys: core_network::BUCKET },
-        Group { variants: &["policer"], rule: Rule::Each, keys: core_network::BUCKET },
-        Group { variants: &["policer"], rule: Rule::Each, keys: core_network::POLICER },
-        Group { variants: &["gtpu", "vpn"], rule: Rule::Each, keys: core_network::TUNNEL },
-        Group { variants: &["gtpu"], rule: Rule::Each, keys: core_network::GTPU },
-        Group { variants: &["vpn"], rule: Rule::Each, keys: core_network::VPN },
-        Group { variants: &["mtu"], rule: Rule::Each, keys: core_network::MTU },
-        Group { variants: &["offload"], rule: Rule::Each, keys: core_network::OFFLOAD },
-        Group { variants: &["nat", "firewall"], rule: Rule::Each, keys: core_network::MIDDLEBOX },
-        Group { variants: &["host"], rule: Rule::Each, keys: core_network::HOST },
-        Group { variants: &["modem"], rule: Rule::Each, keys: core_network::MODEM },
-        Group { variants: &["server"], rule: Rule::Each, keys: core_network::SERVER },
-        Group {
-            variants: &["proxy"],
-            rule: Rule::Each,
-            keys: &[Key::new(
+        ),
+        Group::of(&["shaper"], core_network::BUCKET),
+        Group::of(&["policer"], core_network::BUCKET),
+        Group::of(&["policer"], core_network::POLICER),
+        Group::of(&["gtpu", "vpn"], core_network::TUNNEL),
+        Group::of(&["gtpu"], core_network::GTPU),
+        Group::of(&["vpn"], core_network::VPN),
+        Group::of(&["mtu"], core_network::MTU),
+        Group::of(&["offload"], core_network::OFFLOAD),
+        Group::of(&["nat", "firewall"], core_network::MIDDLEBOX),
+        Group::of(&["host"], core_network::HOST),
+        Group::of(&["modem"], core_network::MODEM),
+        Group::of(&["server"], core_network::SERVER),
+        Group::of(
+            &["proxy"],
+            &[Key::new(
                 "profile",
                 Kind::Profile,
                 Default::Value("\"linux-6.1\""),
                 "Profile of both ends of the proxy: the end that receives the data of this \
                  direction, and the end that forwards it.",
             )],
-        },
-        Group { variants: &["proxy"], rule: Rule::Each, keys: ENDPOINT },
+        ),
+        Group::of(&["proxy"], ENDPOINT),
     ],
 };
 

@@ -149,17 +149,8 @@ pub(super) fn limit_seconds(sender: &Endpoint, now: Instant) -> LimitSeconds {
 }
 
 fn event_row(flow: Name, event: &Event) -> EventRow {
-    let mut row = EventRow {
-        time_ns: event.at.as_nanos() as i64,
-        flow: Some(flow),
-        link: None,
-        kind: event.kind.name(),
-        reason: None,
-        cwnd_segments: None,
-        value: None,
-        packets: None,
-        cell: None,
-    };
+    let mut row = EventRow::new(event.at.as_nanos() as i64, event.kind.name());
+    row.flow = Some(flow);
     match event.kind {
         EventKind::SlowStartExit { reason, cwnd, srtt, .. } => {
             row.reason = Some(reason.name());

@@ -27,7 +27,7 @@ from airpath.base.secrets import redacted
 from airpath.emulation.oam.editing import CHANGES, ClosedError
 from airpath.emulation.oam.status import definitions
 from airpath.errors import AirpathError, InputError
-from airpath.network import style
+from airpath.pictures import style
 
 if TYPE_CHECKING:
     from airpath.emulation.oam.editing import Editing

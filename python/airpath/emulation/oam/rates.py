@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from airpath.network import Curve
+from airpath.pictures import Curve
 
 INTERVAL_S = 1.0
 """Between two points; each is the rate of the second before it."""

@@ -19,7 +19,7 @@ from airpath.emulation.oam.alarms import BETWEEN_CELLS, DIRECTIONS, KINDS, RATE_
 from airpath.emulation.oam.history import CAMPING, History
 from airpath.emulation.oam.rates import MOST_UES, WHOLE, Rate, Rates
 from airpath.emulation.oam.recent import Counter, Recent, at
-from airpath.network import Cell, Core, Ue, curves, picture
+from airpath.pictures import Cell, Core, Ue, curves, picture
 
 if TYPE_CHECKING:
     from airpath import _core

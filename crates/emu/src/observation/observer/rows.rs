@@ -121,15 +121,12 @@ fn ack_row(flow: Name, point: &Point, origin_ns: u64) -> AckRow {
 
 fn event_row(flow: Name, event: &Happened, origin_ns: u64) -> EventRow {
     EventRow {
-        time_ns: time(event.time_ns, origin_ns),
         flow: Some(flow),
-        link: None,
-        kind: event.kind,
         reason: event.reason,
         cwnd_segments: event.cwnd,
         value: event.value,
         packets: event.packets,
-        cell: None,
+        ..EventRow::new(time(event.time_ns, origin_ns), event.kind)
     }
 }
 

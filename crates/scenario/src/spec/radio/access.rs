@@ -2,9 +2,9 @@
 //! `[radio.time_alignment]`.
 
 use super::super::{
-    Chosen, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, count, or,
+    Chosen, Default, Group, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, count, or,
 };
-use super::{LTE, NR, NR_LTE, UMTS_EVDO, each};
+use super::{LTE, NR, NR_LTE, UMTS_EVDO};
 
 /// Scheduling request.
 pub(super) static SR: Table = Table {
@@ -13,7 +13,7 @@ pub(super) static SR: Table = Table {
     doc: "Scheduling request (TS 38.321 5.4.4, TS 36.321 5.4.4).",
     selector: Some("access"),
     groups: &[
-        each(
+        Group::of(
             NR_LTE,
             &[
                 Key::new(
@@ -34,7 +34,7 @@ pub(super) static SR: Table = Table {
                 .needs(Need::Not("period_ms", "none")),
             ],
         ),
-        each(
+        Group::of(
             NR,
             &[
                 Key::new(
@@ -48,7 +48,7 @@ pub(super) static SR: Table = Table {
                     .values_of("sr-TransMax"),
             ],
         ),
-        each(
+        Group::of(
             LTE,
             &[
                 Key::new(
@@ -62,7 +62,7 @@ pub(super) static SR: Table = Table {
                     .values_of("dsr-TransMax"),
             ],
         ),
-        each(
+        Group::of(
             NR_LTE,
             &[
                 Key::new(
@@ -94,7 +94,7 @@ pub(super) static BSR: Table = Table {
           the technology.",
     selector: Some("access"),
     groups: &[
-        each(
+        Group::of(
             NR_LTE,
             &[Key::new(
                 "periodic_timer_ms",
@@ -104,19 +104,19 @@ pub(super) static BSR: Table = Table {
             )
             .values_of("periodicBSR-Timer")],
         ),
-        each(NR, &[retransmission("80")]),
-        each(LTE, &[retransmission("320")]),
-        each(
+        Group::of(NR, &[retransmission("80")]),
+        Group::of(LTE, &[retransmission("320")]),
+        Group::of(
             NR,
             &[Key::new("sr_delay_timer_ms", DELAY, Default::Value("\"none\""), DELAYED)
                 .values_of("logicalChannelSR-DelayTimer")],
         ),
-        each(
+        Group::of(
             LTE,
             &[Key::new("sr_delay_timer_ms", DELAY, Default::Value("\"none\""), DELAYED)
                 .values_of("logicalChannelSR-ProhibitTimer")],
         ),
-        each(
+        Group::of(
             NR_LTE,
             &[Key::new(
                 BsrPiggyback::KEY,
@@ -125,7 +125,7 @@ pub(super) static BSR: Table = Table {
                 "When a report goes out although nothing has triggered one.",
             )],
         ),
-        each(
+        Group::of(
             NR_LTE,
             &[Key::new(
                 BsrRegular::KEY,
@@ -155,7 +155,7 @@ pub(super) static GRANTS: Table = Table {
           EV-DO every UE has a standing grant and sends no request.",
     selector: Some("access"),
     groups: &[
-        each(
+        Group::of(
             NR_LTE,
             &[
                 Key::new(
@@ -252,7 +252,7 @@ pub(super) static GRANTS: Table = Table {
                     .needs(CONFIGURED),
             ],
         ),
-        each(
+        Group::of(
             UMTS_EVDO,
             &[Key::new(
                 "serving_grant_bytes",
@@ -297,7 +297,7 @@ pub(super) static RACH: Table = Table {
           enabled unless it says otherwise.",
     selector: Some("access"),
     groups: &[
-        each(
+        Group::of(
             NR_LTE,
             &[
                 enabled(
@@ -312,7 +312,7 @@ pub(super) static RACH: Table = Table {
         ),
         // TS 36.321 5.1.4: the window begins 3 subframes after the preamble; TS 36.213 6.1.1:
         // Msg3 6 subframes after the response
-        each(
+        Group::of(
             LTE,
             &[
                 rach("preamble_ms", "1", PREAMBLE),
@@ -324,7 +324,7 @@ pub(super) static RACH: Table = Table {
                 rach("resolution_delay_ms", "5", TO_RESOLUTION),
             ],
         ),
-        each(
+        Group::of(
             NR,
             &[
                 rach("preamble_ms", "1", PREAMBLE),
@@ -336,7 +336,7 @@ pub(super) static RACH: Table = Table {
                 rach("resolution_delay_ms", "3", TO_RESOLUTION),
             ],
         ),
-        each(
+        Group::of(
             NR_LTE,
             &[
                 rach("backoff_ms", "0", "PREAMBLE_BACKOFF."),
@@ -373,7 +373,7 @@ pub(super) static TIME_ALIGNMENT: Table = Table {
     doc: "Time alignment (TS 38.321 5.2, TS 36.321 5.2): a UE whose timer has expired needs \
           random access. If the table is present, it is enabled unless it says otherwise.",
     selector: Some("access"),
-    groups: &[each(
+    groups: &[Group::of(
         NR_LTE,
         &[
             enabled(

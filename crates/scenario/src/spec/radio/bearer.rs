@@ -4,9 +4,9 @@ use super::super::stage::{
     ACTIVE, CODEL_INTERVAL, CODEL_TARGET, FQ_CODEL_QUANTUM, FQ_CODEL_QUEUES,
 };
 use super::super::{
-    Chosen, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, count, or,
+    Chosen, Default, Group, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, count, or,
 };
-use super::{ALL, LTE, NR, NR_LTE, UMTS, UMTS_EVDO, each};
+use super::{LTE, NR, NR_LTE, UMTS, UMTS_EVDO};
 
 /// One direction of the bearer.
 pub(super) static RLC: Table = Table {
@@ -17,7 +17,7 @@ pub(super) static RLC: Table = Table {
           its sender: `[radio.rlc_up]` has the UE's buffer.",
     selector: Some("access"),
     groups: &[
-        each(
+        Group::of(
             NR_LTE,
             &[Key::new(
                 RlcMode::KEY,
@@ -26,16 +26,16 @@ pub(super) static RLC: Table = Table {
                 "RLC mode.",
             )],
         ),
-        each(NR, NR_KEYS),
-        each(LTE, LTE_KEYS),
-        each(NR_LTE, ARQ),
-        each(UMTS, UMTS_PDUS),
-        each(UMTS_EVDO, UMTS_KEYS),
-        each(NR, &[header("4", "18 bits of SN and an SDAP header")]),
-        each(LTE, &[header("2", "12 bits of SN")]),
-        each(UMTS_EVDO, &[header("0", "none (TS 25.323 8.2.1)"), UMTS_DISCARD]),
-        each(NR_LTE, PDCP),
-        each(ALL, BUFFER),
+        Group::of(NR, NR_KEYS),
+        Group::of(LTE, LTE_KEYS),
+        Group::of(NR_LTE, ARQ),
+        Group::of(UMTS, UMTS_PDUS),
+        Group::of(UMTS_EVDO, UMTS_KEYS),
+        Group::of(NR, &[header("4", "18 bits of SN and an SDAP header")]),
+        Group::of(LTE, &[header("2", "12 bits of SN")]),
+        Group::of(UMTS_EVDO, &[header("0", "none (TS 25.323 8.2.1)"), UMTS_DISCARD]),
+        Group::of(NR_LTE, PDCP),
+        Group::always(BUFFER),
     ],
 };
 

@@ -1,6 +1,6 @@
 //! `[[radio.carrier]]`.
 
-use super::super::{Default, Group, Key, Kind, Rule, Table};
+use super::super::{Default, Group, Key, Kind, Table};
 use super::part;
 
 /// A secondary carrier.
@@ -16,33 +16,29 @@ pub(crate) static CARRIER: Table = Table {
           UEs have its tables, which take precedence over those of `[radio]`. A secondary carrier \
           is active whenever its UE is connected.",
     selector: None,
-    groups: &[Group {
-        variants: &[],
-        rule: Rule::Each,
-        keys: &[
-            Key::new(
-                "preset",
-                Kind::Preset,
-                Default::Derived("that of `[radio]`"),
-                "The built-in set of values that its tables start from, of the same `access`.",
-            ),
-            Key::new(
-                "uplink",
-                Kind::Flag,
-                Default::Value("false"),
-                "Whether UEs also send on it. Otherwise it carries downlink only.",
-            ),
-            part(
-                "cell",
-                "The carrier, with the keys of `[radio.cell]`. Processing times and `k0_slots` are \
+    groups: &[Group::always(&[
+        Key::new(
+            "preset",
+            Kind::Preset,
+            Default::Derived("that of `[radio]`"),
+            "The built-in set of values that its tables start from, of the same `access`.",
+        ),
+        Key::new(
+            "uplink",
+            Kind::Flag,
+            Default::Value("false"),
+            "Whether UEs also send on it. Otherwise it carries downlink only.",
+        ),
+        part(
+            "cell",
+            "The carrier, with the keys of `[radio.cell]`. Processing times and `k0_slots` are \
                  those of the primary carrier.",
-            ),
-            part("channel", "The quality of the radio."),
-            part("channel_up", "What differs in the uplink."),
-            part("link_adaptation", "How the MCS is chosen."),
-            part("link_adaptation_up", "What differs in the uplink."),
-            part("harq", "HARQ."),
-            part("harq_up", "What differs in the uplink."),
-        ],
-    }],
+        ),
+        part("channel", "The quality of the radio."),
+        part("channel_up", "What differs in the uplink."),
+        part("link_adaptation", "How the MCS is chosen."),
+        part("link_adaptation_up", "What differs in the uplink."),
+        part("harq", "HARQ."),
+        part("harq_up", "What differs in the uplink."),
+    ])],
 };

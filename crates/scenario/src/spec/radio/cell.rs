@@ -1,9 +1,9 @@
 //! `[radio.cell]`.
 
 use super::super::{
-    Chosen, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, count, or, real,
+    Chosen, Default, Group, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, count, or, real,
 };
-use super::{ALL, EVDO, LTE, NR, NR_LTE, UMTS, each};
+use super::{EVDO, LTE, NR, NR_LTE, UMTS};
 
 /// The cell.
 pub(crate) static CELL: Table = Table {
@@ -12,18 +12,18 @@ pub(crate) static CELL: Table = Table {
     doc: "Radio technology, resources, scheduler and processing times of the base station.",
     selector: Some("access"),
     groups: &[
-        each(ALL, ACCESS),
-        each(NR_LTE, CARRIER),
-        each(NR, NR_CARRIER),
-        each(LTE, LTE_CARRIER),
-        each(UMTS, UMTS_CARRIER),
-        each(ALL, SCHEDULER),
-        each(NR_LTE, SCHEDULER_UP),
-        each(ALL, FAIRNESS),
-        each(NR_LTE, REST),
-        each(UMTS, UMTS_TIMES),
-        each(EVDO, EVDO_TIMES),
-        each(ALL, BLER),
+        Group::always(ACCESS),
+        Group::of(NR_LTE, CARRIER),
+        Group::of(NR, NR_CARRIER),
+        Group::of(LTE, LTE_CARRIER),
+        Group::of(UMTS, UMTS_CARRIER),
+        Group::always(SCHEDULER),
+        Group::of(NR_LTE, SCHEDULER_UP),
+        Group::always(FAIRNESS),
+        Group::of(NR_LTE, REST),
+        Group::of(UMTS, UMTS_TIMES),
+        Group::of(EVDO, EVDO_TIMES),
+        Group::always(BLER),
     ],
 };
 

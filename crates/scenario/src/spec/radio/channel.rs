@@ -1,7 +1,8 @@
 //! `[radio.channel]` and `[radio.channel_up]`.
 
-use super::super::{Chosen, Default, Key, Kind, MS_ABOVE_0, Need, Table, Unit, count, or, real};
-use super::{ALL, each};
+use super::super::{
+    Chosen, Default, Group, Key, Kind, MS_ABOVE_0, Need, Table, Unit, count, or, real,
+};
 
 /// The channel of one direction.
 pub(crate) static CHANNEL: Table = Table {
@@ -10,7 +11,7 @@ pub(crate) static CHANNEL: Table = Table {
     doc: "The quality of the radio. A table that has `sinr_db`, `file` or `distance_m` does not \
           need `model`.",
     selector: None,
-    groups: &[each(ALL, KEYS)],
+    groups: &[Group::always(KEYS)],
 };
 
 const CONSTANT: Need = Need::Is("model", "constant");

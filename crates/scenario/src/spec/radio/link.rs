@@ -1,9 +1,9 @@
 //! `[radio.link_adaptation]`, `[radio.harq]` and `[radio.ambr]`.
 
 use super::super::{
-    Chosen, Default, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, count, or, real,
+    Chosen, Default, Group, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Table, Unit, count, or, real,
 };
-use super::{ALL, EVDO, LTE, NR, NR_LTE, UMTS, each};
+use super::{EVDO, LTE, NR, NR_LTE, UMTS};
 
 /// How an MCS is chosen.
 pub(super) static LINK_ADAPTATION: Table = Table {
@@ -13,105 +13,101 @@ pub(super) static LINK_ADAPTATION: Table = Table {
           uplink the base station measures it.",
     selector: Some("access"),
     groups: &[
-        each(
-            ALL,
-            &[
-                Key::new(
-                    "fixed_mcs",
-                    or("adaptive", &MCS),
-                    Default::Value("\"adaptive\""),
-                    "The MCS of every block.",
-                ),
-                Key::new(
-                    "bler_target",
-                    real("", 0.000_001, 0.9),
-                    Default::Value("0.1"),
-                    "Target of the outer loop: the share of first transmissions that fail.",
-                )
-                .needs(ADAPTIVE),
-                Key::new(
-                    "outer_loop_step_db",
-                    real("dB", 0.0, 10.0),
-                    Default::Value("0.5"),
-                    "Amount by which a NACK lowers the offset of the outer loop. 0 means no outer \
+        Group::always(&[
+            Key::new(
+                "fixed_mcs",
+                or("adaptive", &MCS),
+                Default::Value("\"adaptive\""),
+                "The MCS of every block.",
+            ),
+            Key::new(
+                "bler_target",
+                real("", 0.000_001, 0.9),
+                Default::Value("0.1"),
+                "Target of the outer loop: the share of first transmissions that fail.",
+            )
+            .needs(ADAPTIVE),
+            Key::new(
+                "outer_loop_step_db",
+                real("dB", 0.0, 10.0),
+                Default::Value("0.5"),
+                "Amount by which a NACK lowers the offset of the outer loop. 0 means no outer \
                      loop.",
-                )
-                .needs(ADAPTIVE),
-                Key::new(
-                    "outer_loop_start_db",
-                    OFFSET,
-                    Default::Value("0"),
-                    "Offset of the outer loop at the start.",
-                )
-                .needs(ADAPTIVE),
-                Key::new(
-                    "outer_loop_lowest_db",
-                    OFFSET,
-                    Default::Value("-15"),
-                    "Smallest offset of the outer loop.",
-                )
-                .needs(ADAPTIVE),
-                Key::new(
-                    "outer_loop_highest_db",
-                    OFFSET,
-                    Default::Value("15"),
-                    "Largest offset of the outer loop.",
-                )
-                .needs(ADAPTIVE),
-                Key::new(
-                    "step_window_ms",
-                    or("none", &MS_ABOVE_0),
-                    Default::Value("\"none\""),
-                    "Moves the MCS by at most one in each such window, so that the share of \
+            )
+            .needs(ADAPTIVE),
+            Key::new(
+                "outer_loop_start_db",
+                OFFSET,
+                Default::Value("0"),
+                "Offset of the outer loop at the start.",
+            )
+            .needs(ADAPTIVE),
+            Key::new(
+                "outer_loop_lowest_db",
+                OFFSET,
+                Default::Value("-15"),
+                "Smallest offset of the outer loop.",
+            )
+            .needs(ADAPTIVE),
+            Key::new(
+                "outer_loop_highest_db",
+                OFFSET,
+                Default::Value("15"),
+                "Largest offset of the outer loop.",
+            )
+            .needs(ADAPTIVE),
+            Key::new(
+                "step_window_ms",
+                or("none", &MS_ABOVE_0),
+                Default::Value("\"none\""),
+                "Moves the MCS by at most one in each such window, so that the share of \
                      failed first transmissions stays between two bounds, whatever is measured \
                      of the channel. \"none\": the MCS follows the CQI and the outer loop.",
-                )
-                .needs(ADAPTIVE),
-                Key::new(
-                    "step_lower_bler",
-                    real("", 0.0, 0.9),
-                    Default::Value("0.05"),
-                    "Block error rate below which the MCS rises.",
-                )
-                .needs(STEPS),
-                Key::new(
-                    "step_upper_bler",
-                    real("", 0.0, 1.0),
-                    Default::Value("0.15"),
-                    "Block error rate above which the MCS falls.",
-                )
-                .needs(STEPS),
-                Key::new(
-                    "step_memory",
-                    Kind::Fraction,
-                    Default::Value("0.9"),
-                    "How much the average of earlier windows counts in the block error rate, \
+            )
+            .needs(ADAPTIVE),
+            Key::new(
+                "step_lower_bler",
+                real("", 0.0, 0.9),
+                Default::Value("0.05"),
+                "Block error rate below which the MCS rises.",
+            )
+            .needs(STEPS),
+            Key::new(
+                "step_upper_bler",
+                real("", 0.0, 1.0),
+                Default::Value("0.15"),
+                "Block error rate above which the MCS falls.",
+            )
+            .needs(STEPS),
+            Key::new(
+                "step_memory",
+                Kind::Fraction,
+                Default::Value("0.9"),
+                "How much the average of earlier windows counts in the block error rate, \
                      beside the last window.",
-                )
-                .needs(STEPS),
-                Key::new("step_start_mcs", MCS, Default::Value("9"), "MCS at the start.")
-                    .needs(STEPS),
-                Key::new(
-                    "fixed_bler",
-                    or("from_sinr", &Kind::Fraction),
-                    Default::Value("\"from_sinr\""),
-                    "Probability that a first transmission fails, whatever the channel. Without a channel, \
-                     as in an outage, every transmission fails.",
-                ),
-                Key::new(
-                    "fixed_bler_retransmission",
-                    Kind::Fraction,
-                    Default::Value("0"),
-                    "Probability that a retransmission fails after all earlier transmissions \
+            )
+            .needs(STEPS),
+            Key::new("step_start_mcs", MCS, Default::Value("9"), "MCS at the start.").needs(STEPS),
+            Key::new(
+                "fixed_bler",
+                or("from_sinr", &Kind::Fraction),
+                Default::Value("\"from_sinr\""),
+                "Probability that a first transmission fails, whatever the channel. Without a channel, \
+                 as in an outage, every transmission fails.",
+            ),
+            Key::new(
+                "fixed_bler_retransmission",
+                Kind::Fraction,
+                Default::Value("0"),
+                "Probability that a retransmission fails after all earlier transmissions \
                      failed.",
-                )
-                .needs(Need::Not("fixed_bler", "from_sinr")),
-            ],
-        ),
-        each(NR, &[period("20"), OFFSET_MS, delay("4")]),
-        each(LTE, &[period("10"), OFFSET_MS, delay("6")]),
-        each(UMTS, &[period("4"), OFFSET_MS, delay("8")]),
-        each(EVDO, &[period("1.666667"), OFFSET_MS, delay("3.333334")]),
+            )
+            .needs(Need::Not("fixed_bler", "from_sinr")),
+        ]),
+        Group::of(NR, &[period("20"), OFFSET_MS, delay("4")]),
+        Group::of(LTE, &[period("10"), OFFSET_MS, delay("6")]),
+        Group::of(UMTS, &[period("4"), OFFSET_MS, delay("8")]),
+        Group::of(EVDO, &[period("1.666667"), OFFSET_MS, delay("3.333334")]),
     ],
 };
 
@@ -151,7 +147,7 @@ pub(super) static HARQ: Table = Table {
           rate of a packet determines its number of transmissions.",
     selector: Some("access"),
     groups: &[
-        each(
+        Group::of(
             NR,
             &[
                 Key::new(
@@ -163,13 +159,16 @@ pub(super) static HARQ: Table = Table {
                 Key::new("max_transmissions", TRANSMISSIONS, Default::Value("4"), MOST),
             ],
         ),
-        each(
+        Group::of(
             LTE,
             &[Key::new("max_transmissions", TRANSMISSIONS, Default::Value("4"), MOST)
                 .values_of("maxHARQ-Tx")],
         ),
-        each(UMTS, &[Key::new("max_transmissions", TRANSMISSIONS, Default::Value("4"), UMTS_MOST)]),
-        each(
+        Group::of(
+            UMTS,
+            &[Key::new("max_transmissions", TRANSMISSIONS, Default::Value("4"), UMTS_MOST)],
+        ),
+        Group::of(
             NR_LTE,
             &[
                 Key::new(
@@ -184,17 +183,14 @@ pub(super) static HARQ: Table = Table {
             ],
         ),
         // TS 25.212 4.2.3.2: the turbo code of HS-DSCH and E-DCH
-        each(UMTS, &[combining("\"chase\""), mother_rate("0.3333333333333333")]),
-        each(EVDO, &[combining("\"incremental_redundancy\""), mother_rate("0.2")]),
-        each(
-            ALL,
-            &[Key::new(
-                "nack_to_ack",
-                Kind::Fraction,
-                Default::Value("0"),
-                "Probability that a NACK is received as an ACK. HARQ then loses the block.",
-            )],
-        ),
+        Group::of(UMTS, &[combining("\"chase\""), mother_rate("0.3333333333333333")]),
+        Group::of(EVDO, &[combining("\"incremental_redundancy\""), mother_rate("0.2")]),
+        Group::always(&[Key::new(
+            "nack_to_ack",
+            Kind::Fraction,
+            Default::Value("0"),
+            "Probability that a NACK is received as an ACK. HARQ then loses the block.",
+        )]),
     ],
 };
 
@@ -232,16 +228,13 @@ pub(super) static AMBR: Table = Table {
     doc: "UE-AMBR (TS 23.501 5.7.2.6). The scheduler enforces it, so packets wait.",
     selector: Some("access"),
     groups: &[
-        each(
-            ALL,
-            &[Key::new(
-                "down_mbps",
-                or("unlimited", &Kind::Rate),
-                Default::Value("\"unlimited\""),
-                "Largest rate of the downlink.",
-            )],
-        ),
-        each(
+        Group::always(&[Key::new(
+            "down_mbps",
+            or("unlimited", &Kind::Rate),
+            Default::Value("\"unlimited\""),
+            "Largest rate of the downlink.",
+        )]),
+        Group::of(
             NR_LTE,
             &[Key::new(
                 "up_mbps",
@@ -251,16 +244,13 @@ pub(super) static AMBR: Table = Table {
                  instead.",
             )],
         ),
-        each(
-            ALL,
-            &[Key::new(
-                "bucket_bytes",
-                count(Unit::Bytes, 1, 1 << 40),
-                Default::Value("100000"),
-                "Bytes that may pass at once after a pause. Divided by the rate it is the \
+        Group::always(&[Key::new(
+            "bucket_bytes",
+            count(Unit::Bytes, 1, 1 << 40),
+            Default::Value("100000"),
+            "Bytes that may pass at once after a pause. Divided by the rate it is the \
                  averaging window.",
-            )],
-        ),
+        )]),
     ],
 };
 

@@ -1,10 +1,10 @@
 //! `[radio.drx]`, `[radio.rrc]` and `[radio.processing]`.
 
 use super::super::{
-    Chosen, Default, Key, Kind, MS, MS_ABOVE_0, MS_FROM_0, Need, Table, TimeUnit, Unit, count, or,
-    real,
+    Chosen, Default, Group, Key, Kind, MS, MS_ABOVE_0, MS_FROM_0, Need, Table, TimeUnit, Unit,
+    count, or, real,
 };
-use super::{ALL, LTE, NR, NR_LTE, NR_LTE_EVDO, UMTS, each};
+use super::{LTE, NR, NR_LTE, NR_LTE_EVDO, UMTS};
 
 const ON: Need = Need::On("enabled");
 
@@ -21,10 +21,13 @@ pub(super) static DRX: Table = Table {
           in PDCCH subframes, also with TDD.",
     selector: Some("access"),
     groups: &[
-        each(NR_LTE, &[enabled("Whether the UE uses DRX. Without it the UE is always awake.")]),
-        each(NR, NR_TIMERS),
-        each(LTE, LTE_TIMERS),
-        each(
+        Group::of(
+            NR_LTE,
+            &[enabled("Whether the UE uses DRX. Without it the UE is always awake.")],
+        ),
+        Group::of(NR, NR_TIMERS),
+        Group::of(LTE, LTE_TIMERS),
+        Group::of(
             NR_LTE,
             &[
                 Key::new(
@@ -134,7 +137,7 @@ pub(super) static RRC: Table = Table {
           session. If the table is present, it is enabled unless it says otherwise.",
     selector: Some("access"),
     groups: &[
-        each(
+        Group::of(
             NR_LTE_EVDO,
             &[
                 enabled("Whether the UE has RRC states. Without them it is always connected."),
@@ -184,7 +187,7 @@ pub(super) static RRC: Table = Table {
                 .needs(ON),
             ],
         ),
-        each(
+        Group::of(
             NR,
             &[
                 Key::new(
@@ -217,7 +220,7 @@ pub(super) static RRC: Table = Table {
                 .needs(Need::On("inactive")),
             ],
         ),
-        each(UMTS, UMTS_STATES),
+        Group::of(UMTS, UMTS_STATES),
     ],
 };
 
@@ -349,24 +352,21 @@ pub(super) static PROCESSING: Table = Table {
     path: "radio.processing or radio.ue.N.processing",
     doc: "Processing times of the UE. Those of the base station are in `[radio.cell]`.",
     selector: None,
-    groups: &[each(
-        ALL,
-        &[
-            Key::new(
-                "down_ms",
-                MS_FROM_0,
-                Default::Derived("a slot in NR, 1.5 in LTE, 4 in UMTS, 5 in EV-DO"),
-                "Time from the end of a slot with a downlink block until its packets leave the \
+    groups: &[Group::always(&[
+        Key::new(
+            "down_ms",
+            MS_FROM_0,
+            Default::Derived("a slot in NR, 1.5 in LTE, 4 in UMTS, 5 in EV-DO"),
+            "Time from the end of a slot with a downlink block until its packets leave the \
                  radio.",
-            ),
-            Key::new(
-                "up_ms",
-                MS_FROM_0,
-                Default::Derived("a slot in NR, 1 in LTE, 2 in UMTS and EV-DO"),
-                "Time from the arrival of an uplink packet until a block can hold it.",
-            ),
-        ],
-    )],
+        ),
+        Key::new(
+            "up_ms",
+            MS_FROM_0,
+            Default::Derived("a slot in NR, 1 in LTE, 2 in UMTS and EV-DO"),
+            "Time from the arrival of an uplink packet until a block can hold it.",
+        ),
+    ])],
 };
 
 choices! {

@@ -112,7 +112,7 @@ impl Bbr3 {
 
     /// 5.6.4.2 `BDPMultiple()`
     pub(super) fn bdp(&self, bandwidth: f64) -> f64 {
-        self.min_rtt.map_or(self.initial_window, |min| bandwidth * min.rtt.as_secs_f64())
+        self.rtts.min.map_or(self.initial_window, |min| bandwidth * min.rtt.as_secs_f64())
     }
 
     /// 5.6.4.2 `QuantizationBudget()`

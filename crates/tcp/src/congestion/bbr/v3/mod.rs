@@ -54,9 +54,7 @@ pub struct Bbr3 {
     max_bw: TwoPeriods,
     bw_shortterm: f64,
     bw: f64,
-    min_rtt: Option<MinRtt>,
-    probe_rtt_min: Option<MinRtt>,
-    probe_rtt_expired: bool,
+    rtts: MinRtts,
     inflight_longterm: f64,
     inflight_shortterm: f64,
     aggregation: AckAggregation,
@@ -100,6 +98,35 @@ struct FullBandwidth {
     reached: bool,
 }
 
+/// The minimum RTTs of 5.3.4.3: over the long filter, and since the last `ProbeRTT`.
+#[derive(Clone, Copy, Debug, Default)]
+struct MinRtts {
+    /// `min_rtt`, `min_rtt_stamp`
+    min: Option<MinRtt>,
+    /// `probe_rtt_min_delay`, `probe_rtt_min_stamp`
+    recent: Option<MinRtt>,
+    /// `probe_rtt_expired`
+    recent_expired: bool,
+}
+
+impl MinRtts {
+    /// 5.3.4.3 `UpdateMinRTT()`
+    fn update(&mut self, ack: &AckSample) {
+        let now = ack.now;
+        let expired = |min: Option<MinRtt>, age| min.is_some_and(|min| min.is_older(now, age));
+        self.recent_expired = expired(self.recent, PROBE_RTT_INTERVAL);
+        if let Some(rtt) = ack.rtt
+            && (self.recent_expired || self.recent.is_none_or(|min| rtt < min.rtt))
+        {
+            self.recent = Some(MinRtt { rtt, at: now });
+        }
+        let Some(recent) = self.recent else { return };
+        if expired(self.min, MIN_RTT_AGE) || self.min.is_none_or(|min| recent.rtt < min.rtt) {
+            self.min = Some(recent);
+        }
+    }
+}
+
 /// Values that the steps of processing one acknowledgement share (`RS`).
 struct Sample<'a> {
     ack: &'a AckSample,
@@ -125,9 +152,7 @@ impl Bbr3 {
             max_bw: TwoPeriods::default(),
             bw_shortterm: f64::INFINITY,
             bw: 0.0,
-            min_rtt: None,
-            probe_rtt_min: None,
-            probe_rtt_expired: false,
+            rtts: MinRtts::default(),
             inflight_longterm: f64::INFINITY,
             inflight_shortterm: f64::INFINITY,
             aggregation: AckAggregation::default(),
@@ -163,7 +188,7 @@ impl Bbr3 {
         }
         self.check_drain_done(sample);
         self.update_probe_bw_cycle_phase(sample, window);
-        self.update_min_rtt(sample.ack);
+        self.rtts.update(sample.ack);
         self.check_probe_rtt(sample, window);
         self.advance_latest_delivery_signals(sample);
         self.bw = self.max_bw.max().min(self.bw_shortterm);
@@ -224,27 +249,10 @@ impl Bbr3 {
         }
     }
 
-    /// 5.3.4.3 `UpdateMinRTT()`
-    fn update_min_rtt(&mut self, ack: &AckSample) {
-        let now = ack.now;
-        let expired = |min: Option<MinRtt>, age| min.is_some_and(|min| min.is_older(now, age));
-        self.probe_rtt_expired = expired(self.probe_rtt_min, PROBE_RTT_INTERVAL);
-        if let Some(rtt) = ack.rtt
-            && (self.probe_rtt_expired || self.probe_rtt_min.is_none_or(|min| rtt < min.rtt))
-        {
-            self.probe_rtt_min = Some(MinRtt { rtt, at: now });
-        }
-        let Some(recent) = self.probe_rtt_min else { return };
-        if expired(self.min_rtt, MIN_RTT_AGE) || self.min_rtt.is_none_or(|min| recent.rtt < min.rtt)
-        {
-            self.min_rtt = Some(recent);
-        }
-    }
-
     /// 5.3.4.3 `CheckProbeRTT()`
     fn check_probe_rtt(&mut self, sample: &Sample<'_>, window: &mut Window) {
         let probing = matches!(self.state, Phase::ProbeRtt(_));
-        if !probing && self.probe_rtt_expired && !self.idle_restart {
+        if !probing && self.rtts.recent_expired && !self.idle_restart {
             self.save_cwnd(window);
             self.state = Phase::ProbeRtt(ProbeRtt::default());
             self.probe.stop();
@@ -269,7 +277,7 @@ impl Bbr3 {
         if !matches!(self.state, Phase::ProbeRtt(probe) if probe.is_over(now)) {
             return;
         }
-        if let Some(min) = &mut self.probe_rtt_min {
+        if let Some(min) = &mut self.rtts.recent {
             min.at = now;
         }
         self.restore_cwnd(window);

@@ -193,7 +193,7 @@ fn the_model_is_the_path() {
             queues += flow.queue();
             count += 1.0;
         });
-        let min_rtt = flow.bbr.min_rtt.expect("measured").rtt;
+        let min_rtt = flow.bbr.rtts.min.expect("measured").rtt;
         let expected = path.rtt + Duration::from_secs_f64(1.0 / rate);
         assert!(min_rtt >= expected && min_rtt < expected + Duration::from_micros(1));
         assert!(used > 0.95, "{rate}: {used}");

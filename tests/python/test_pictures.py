@@ -18,8 +18,8 @@ from airpath.emulation.oam.inventory import Outage
 from airpath.emulation.oam.monitoring import new_status
 from airpath.emulation.oam.rates import MOST_POINTS, MOST_UES
 from airpath.emulation.oam.status import Status
-from airpath.network import Cell, Core, Curve, Ue, curves, picture
-from airpath.network.curves import nice_top
+from airpath.pictures import Cell, Core, Curve, Ue, curves, picture
+from airpath.pictures.curves import nice_top
 from airpath.report.network import network
 from test_status import SESSION, _at
 
