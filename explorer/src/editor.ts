@@ -141,4 +141,4 @@ function around(context: CompletionContext, number: number): { path: (string | n
   return { path, values: values as Table };
 }
 
-const LISTS = new Set(["flow", "path.down", "path.up", "program", "radio.ue", "radio.neighbour"]);
+const LISTS = new Set(["flow", "path.down", "path.up", "program", "radio.ue", "radio.neighbour", "radio.handover", "radio.outage"]);

@@ -10,6 +10,7 @@ import pytest
 from airpath.documents import Snapshot
 from airpath.emulation.oam import alarms
 from airpath.emulation.oam.alarms import Alarms
+from airpath.emulation.oam.inventory import Outage
 from snapshot import radio, snapshot
 
 BOUND_S = 0.0005
@@ -54,6 +55,17 @@ def test_nothing_wrong_raises_nothing() -> None:
     judge = Alarms(BOUND_S)
     assert _follow(judge, [at(time_s) for time_s in _times(0.2, 20)]) == []
     assert judge.raised() == []
+
+
+def test_a_cell_out_of_service_is_an_alarm() -> None:
+    judge = Alarms(BOUND_S, [Outage("east", 2.0, 3.0), Outage("west", 9.0, 99.0)])
+    assert _follow(judge, [snapshot(time_s) for time_s in _times(1.0, 5.0)]) == [
+        (2.0, "cell_out_of_service", "east", True),
+        (3.0, "cell_out_of_service", "east", False),
+    ]
+    _follow(judge, [snapshot(10.0)])
+    (raised,) = judge.raised()
+    assert (raised.subject, raised.severity, raised.detail) == ("west", "critical", "until 99 s")
 
 
 @pytest.mark.parametrize(

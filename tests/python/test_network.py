@@ -7,11 +7,15 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import airpath
 from airpath import scenario as scenarios
+from airpath.emulation.oam import inventory
 from airpath.emulation.oam.alarms import Alarms
+from airpath.emulation.oam.inventory import Outage
+from airpath.emulation.oam.monitoring import new_status
 from airpath.emulation.oam.rates import MOST_POINTS, MOST_UES
 from airpath.emulation.oam.status import Status
 from airpath.network import Cell, Core, Curve, Ue, curves, picture
@@ -130,6 +134,72 @@ def test_the_status_page_has_both(status: Status) -> None:
     assert "down 8.00 at the end, at most 8.00; up 0.80 at the end" in labels[1]
     assert "down 0.00 at the end" in labels[2]
     assert labels[3].partition(",")[2] == labels[1].partition(",")[2]
+
+
+OUTAGE = """
+[[radio.outage]]
+at_s = 2
+duration_s = 1
+cell = "east"
+
+[[radio.outage]]
+at_s = 10
+duration_s = 5
+"""
+
+
+def test_a_cell_out_of_service_is_drawn_so(core: Any, tmp_path: Path) -> None:
+    text = dict(core.shipped())["handover"]
+    (tmp_path / "out.toml").write_text(text + OUTAGE)
+    scenario = scenarios.load(tmp_path / "out.toml")
+    assert inventory.outages(scenario) == [
+        Outage("east", 2, 3),
+        Outage("west", 10, 15),
+        Outage("east", 10, 15),
+    ]
+    known = new_status(scenario)
+    for time_s, states in ((1.0, "idle"), (2.0, "out of service"), (3.0, "idle")):
+        known.update(_at(time_s, int(time_s)))
+        assert known.document()["cells"][1]["state"] == states
+        svg = _parsed(known.document()["picture"])
+        assert f"Cell east: {states}" in svg.attrib["aria-label"]
+        alarms = [alarm["name"] for alarm in known.document()["alarms"]]
+        assert alarms == ["cell_out_of_service"] * (states != "idle")
+
+
+@pytest.mark.parametrize(
+    "failures",
+    ["", "[radio.link_adaptation]\nfixed_bler = 0.1\n"],
+    ids=["by the channel", "at a fixed rate"],
+)
+def test_nothing_arrives_from_a_cell_out_of_service(
+    core: Any, failures: str, tmp_path: Path
+) -> None:
+    """A UE without another cell has nothing meanwhile, and all of its rate before and after."""
+    text = f"""
+[run]
+duration_s = 9
+[radio]
+preset = "lte-20"
+[[radio.outage]]
+at_s = 3
+duration_s = 2
+{failures}[radio.mobility]
+link_failure = false
+[[flow]]
+kind = "udp"
+rate_mbps = 10
+"""
+    (tmp_path / "out.toml").write_text(text)
+    run = airpath.run(tmp_path / "out.toml")
+    down = run.radio.filter(pl.col("direction").cast(pl.String) == "down")
+    seconds = down["time_ns"] / 1e9
+    during = down.filter((seconds > 3.2) & (seconds <= 5.0))
+    before = down.filter((seconds > 1.0) & (seconds <= 3.0))
+    after = down.filter(seconds > 8.0)
+    assert during["throughput_mbps"].max() == 0
+    assert before["throughput_mbps"].mean() == pytest.approx(10, rel=0.05)
+    assert after["throughput_mbps"].mean() == pytest.approx(10, rel=0.05)
 
 
 def test_points_and_curves_have_a_bound(status: Status) -> None:

@@ -385,6 +385,10 @@ def test_what_was_run_names_cells_and_how_ues_move() -> None:
     assert items(alone + beside + "[radio.mobility]\na3 = true\n") == [*cells, "event A3"]
     planned = '[[radio.handover]]\nat_s = 1\nto = "leg"\n'
     assert items(alone + beside + planned) == [*cells, "1 planned handover"]
+    outage = "[[radio.outage]]\nat_s = 1\nduration_s = 2\n"
+    off = outage + "enabled = false\n"
+    assert items(alone + outage + outage + off) == ["lte-20", "1 UE", "2 cell outages"]
+    assert items(alone + off) == ["lte-20", "1 UE"]
     assert items("[run]\nduration_s = 1\n") == []
 
 

@@ -107,6 +107,8 @@ causes! {
     RrcPromotion = "rrc-promotion", Fault;
     /// What a change of cell interrupts or loses.
     Handover = "handover", Fault;
+    /// A cell is out of service.
+    CellOutage = "cell-outage", Fault;
     /// The radio link is given up and found again.
     RadioLinkFailure = "radio-link-failure", Fault;
     /// Flows of different congestion controls share a queue, unevenly.
@@ -131,7 +133,7 @@ causes! {
 
 impl Cause {
     /// Whether a cause does harm through a more general one, and is itself what can be remedied:
-    /// fragments through losses, radio link failures and PDCP gaps through failing blocks, a slow
+    /// fragments through losses, outages, radio link failures and PDCP gaps through failing blocks, a slow
     /// application through a closing window, batches through a queue that does not hold them.
     pub(crate) const fn special(self) -> bool {
         matches!(
@@ -140,6 +142,7 @@ impl Cause {
                 | Self::Vpn
                 | Self::PdcpGap
                 | Self::DoubleNat
+                | Self::CellOutage
                 | Self::RadioLinkFailure
                 | Self::ApplicationLimited
                 | Self::AckBatching

@@ -236,6 +236,7 @@ pub(crate) fn cures(observed: &Observed<'_>, candidate: &Candidate, removal: &[E
                     .to_owned(),
             ),
         ],
+        Cause::CellOutage => vec![itself("Keep the cell in service.".to_owned())],
         Cause::RadioLinkFailure => vec![
             Cure {
                 advice: "Let the UE wait longer before it declares radio link failure (T310).".to_owned(),

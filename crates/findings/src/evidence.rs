@@ -145,6 +145,7 @@ evidence! {
     Moved { cells: usize, interruption: Ms, lost: u64 }
         = "UEs move between {cells} cells; each handover interrupts traffic for {interruption}. Packets lost in \
            handovers: {lost}.";
+    OutOfService { cell: String, times: String } = "The cell {cell} was out of service {times}.";
     LinkFailures {} = "UEs declare radio link failure and look for another link.";
     LostToLinkFailures { packets: u64 } = "UEs declare radio link failure, which lost {packets} packets.";
     Busy { queue: Subject, busy: Percent, carried: Mbps, capacity: Mbps }

@@ -327,6 +327,13 @@ fn entry(cause: Cause) -> Entry {
             "Each handover causes time-outs and losses, or the rate falls before it.",
             "Forward what the old base station has buffered, and shorten the interruption.",
         ),
+        Cause::CellOutage => of(
+            "A cell is out of service for a while: nothing that it or its UEs send arrives.",
+            "The outage is left out (`radio.outage.N.enabled=false`).",
+            "Nothing arrives until the cell is back or the UE has found another one, and TCP then waits for its \
+             backed-off time-out.",
+            "Keep the cell in service, or cover its area with another cell.",
+        ),
         Cause::RadioLinkFailure => of(
             "The UE declares radio link failure and looks for another link.",
             "The UE never declares failure (`radio.mobility.link_failure=false`).",

@@ -116,6 +116,7 @@ pub(crate) fn without(cause: Cause, subjects: usize, edits: &[Edit]) -> &'static
         }
         Cause::RrcPromotion => "With a UE that is always connected",
         Cause::Handover => "With handovers that neither interrupt traffic nor lose packets",
+        Cause::CellOutage => "With every cell in service",
         Cause::RadioLinkFailure => "Without radio link failure",
         Cause::CongestionMix => "With the same congestion control for all flows",
         Cause::Placement => "With the server next to the mobile network",
@@ -174,6 +175,7 @@ pub(crate) const fn elsewhere(cause: Cause) -> &'static str {
         Cause::SplitBearer => "Use one leg, or split where both legs are equally fast.",
         Cause::RrcPromotion => "Keep the UE connected.",
         Cause::Handover => "Interrupt the flow for a shorter time.",
+        Cause::CellOutage => "Keep the cell in service, or cover its area with another cell.",
         Cause::RadioLinkFailure => "Improve the coverage at the edge of the cell.",
         Cause::CongestionMix => {
             "Use one congestion control for flows that share a queue, or give each flow its own queue."

@@ -16,7 +16,7 @@ use crate::Origin;
 use crate::node::{Entry, Node, Value};
 use crate::problem::Problems;
 use crate::read::Fields;
-use crate::spec::{AccessKind, CELL, Chosen, RADIO, UE};
+use crate::spec::{AccessKind, CELL, Chosen, HANDOVER, OUTAGE, RADIO, UE};
 use crate::suggest::{list, unknown_name};
 use crate::traces::Traces;
 use crate::value::Setting;
@@ -40,6 +40,8 @@ pub(crate) struct Radio {
     pub(crate) neighbours: Vec<Neighbour>,
     /// `[[radio.handover]]`.
     pub(crate) handovers: Vec<Fields>,
+    /// `[[radio.outage]]`.
+    pub(crate) outages: Vec<Fields>,
     /// `[radio.mobility]`, complete, if UEs can move or fail.
     pub(crate) mobility: Option<Fields>,
     /// `[radio.split]`, complete, if the file has it.
@@ -93,14 +95,16 @@ impl Radio {
             carriers::read(node, &fields, (&preset, &tables), directory, traces, problems);
         let neighbours =
             neighbours::read(node, &fields, (&preset, &tables), directory, traces, problems);
-        let handovers = neighbours::handovers(node, problems);
+        let handovers = neighbours::list(node, "handover", &HANDOVER, problems);
+        let outages = neighbours::list(node, "outage", &OUTAGE, problems);
         let split = split::read(node, &neighbours, problems);
         let moves = !neighbours.is_empty() && handovers.is_empty() && split.is_none();
         let mobility = match node.get("mobility").is_some() || !neighbours.is_empty() {
             true => Some(neighbours::mobility(node, moves, split.is_none(), problems)),
             false => None,
         };
-        let radio = Self { fields, cell, ues, carriers, neighbours, handovers, mobility, split };
+        let radio =
+            Self { fields, cell, ues, carriers, neighbours, handovers, outages, mobility, split };
         check::radio(&radio, problems);
         Some(radio)
     }

@@ -7,8 +7,8 @@ use crate::radio::presets;
 use crate::shipped::shipped;
 use crate::spec::{
     CARRIER, CELL, CORE, Default, EMULATION, FLOW, Group, HANDOVER, Key, Kind, MOBILITY, NEIGHBOUR,
-    Need, PARTS, PATH, PROFILE, PROGRAM, Privacy, RADIO, ROOT, RUN, Rule, SPLIT, STAGE, SUBTABLES,
-    Table, UE,
+    Need, OUTAGE, PARTS, PATH, PROFILE, PROGRAM, Privacy, RADIO, ROOT, RUN, Rule, SPLIT, STAGE,
+    SUBTABLES, Table, UE,
 };
 use crate::traces;
 use crate::value::toml_value;
@@ -25,7 +25,7 @@ pub fn reference_markdown() -> String {
     for part in PARTS {
         section(&mut out, part.table);
     }
-    for table in [&CARRIER, &NEIGHBOUR, &HANDOVER, &MOBILITY, &SPLIT] {
+    for table in [&CARRIER, &NEIGHBOUR, &HANDOVER, &OUTAGE, &MOBILITY, &SPLIT] {
         section(&mut out, table);
     }
     built_in_presets(&mut out);

@@ -71,6 +71,9 @@ fn write_radio(out: &mut String, radio: &Radio) {
     for handover in &radio.handovers {
         table(out, Some("[[radio.handover]]"), handover);
     }
+    for outage in &radio.outages {
+        table(out, Some("[[radio.outage]]"), outage);
+    }
     if let Some(mobility) = &radio.mobility {
         table(out, Some("[radio.mobility]"), mobility);
     }

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use crate::spec::{
     CARRIER, CELL, CORE, Default, EMULATION, FASTEST_BPS, FLOW, Group, HANDOVER, Key, Kind,
-    MOBILITY, NEIGHBOUR, Need, PARTS, PATH, PROFILE, PROGRAM, Part, RADIO, ROOT, RUN, Rule, SPLIT,
-    STAGE, SUBTABLES, Table, TimeUnit, UE,
+    MOBILITY, NEIGHBOUR, Need, OUTAGE, PARTS, PATH, PROFILE, PROGRAM, Part, RADIO, ROOT, RUN, Rule,
+    SPLIT, STAGE, SUBTABLES, Table, TimeUnit, UE,
 };
 
 /// The schema as a JSON document.
@@ -57,6 +57,7 @@ pub fn json_schema() -> Value {
         "carrier": carrier,
         "neighbour": neighbour,
         "handover": table(&HANDOVER, None),
+        "outage": table(&OUTAGE, None),
         "mobility": table(&MOBILITY, None),
         "split": table(&SPLIT, None),
     });

@@ -49,7 +49,7 @@ pub(crate) use radio::{
     SignalColumn, TraceEnd, UmtsDown, UmtsSetup, UmtsUp,
 };
 pub(crate) use radio::{
-    CARRIER, CELL, HANDOVER, MOBILITY, NEIGHBOUR, PARTS, Part, RADIO, SPLIT, UE,
+    CARRIER, CELL, HANDOVER, MOBILITY, NEIGHBOUR, OUTAGE, PARTS, Part, RADIO, SPLIT, UE,
 };
 pub(crate) use root::{EMULATION, Io, Observer, PATH, ROOT, RUN, SlowStartSource};
 pub(crate) use stage::{JitterDistribution, LinkAqm, STAGE, StageKind};
@@ -424,7 +424,7 @@ const S_FROM_0: Kind = Kind::Time { unit: TimeUnit::S, min_ns: 0, max_ns: LONGES
 /// Seconds, more than 0.
 const S_ABOVE_0: Kind = Kind::Time { unit: TimeUnit::S, min_ns: 1, max_ns: LONGEST_NS };
 
-/// The `enabled` key of every stage, flow and program.
+/// The `enabled` key of every stage, flow, program and outage.
 const ENABLED: Key = Key::new(
     "enabled",
     Kind::Flag,

@@ -69,6 +69,7 @@ class _Radio(_Cell, total=False):
     ue: list[_Ue]
     mobility: _Mobility
     handover: list[dict[str, object]]
+    outage: list[dict[str, object]]
 
 
 class _Scenario(TypedDict, total=False):
@@ -229,6 +230,9 @@ def _radio(radio: _Radio) -> list[str]:
         items.append("event A3")
     if radio.get("handover"):
         items.append(plural(len(radio["handover"]), "planned handover"))
+    outages = [one for one in radio.get("outage", []) if one.get("enabled", True)]
+    if outages:
+        items.append(plural(len(outages), "cell outage"))
     return items
 
 

@@ -1,10 +1,11 @@
-//! The radio link: buffers, DRX, uplink access, HARQ and RLC, RRC, handovers.
+//! The radio link: buffers, DRX, uplink access, HARQ and RLC, RRC, handovers, outages.
 
-use airpath_base::{Direction, Duration};
+use airpath_base::{Direction, Duration, Instant};
 use airpath_radio::bearer::{Forwarding, OneWayConfig};
 use airpath_radio::buffer::{BufferConfig, Discipline};
 use airpath_radio::cell::Access;
 use airpath_radio::cell::UeIndex;
+use airpath_radio::channel::ChannelConfig;
 use airpath_radio::pdcp::Release;
 use airpath_radio::rlc::{LteMode, RlcConfig};
 use airpath_record::LinkSummary;
@@ -16,7 +17,7 @@ use crate::cause::Cause;
 use crate::evidence::Evidence;
 use crate::observed::Observed;
 use crate::subject::Subject;
-use crate::text::{Bytes, Count, Ms, Percent};
+use crate::text::{Bytes, Count, Ms, Percent, Seconds, listed};
 
 pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     let Some(radio) = &observed.scenario.radio else { return };
@@ -43,6 +44,7 @@ pub(super) fn add(observed: &Observed<'_>, all: &mut Vec<Candidate>) {
     if radio.cells.len() > 1 {
         handovers(observed, radio, all);
     }
+    outages(observed, radio, all);
     let lost = observed.dropped_anywhere("radio_link");
     if radio.ran.measurements.as_ref().is_some_and(|measured| measured.failure.is_some()) {
         let evidence = match lost {
@@ -119,6 +121,33 @@ fn handovers(observed: &Observed<'_>, radio: &RadioConfig, all: &mut Vec<Candida
         false => vec![seamless.into()],
     };
     push(all, Cause::Handover, "mobility", evidence, removals);
+}
+
+/// Cells that were out of service during the run. An outage is part of the channels of each UE.
+fn outages(observed: &Observed<'_>, radio: &RadioConfig, all: &mut Vec<Candidate>) {
+    let Some(ue) = radio.ran.ues.first() else { return };
+    let end = Instant::ZERO + observed.scenario.run.duration;
+    let mut evidence = Vec::new();
+    for (cell, there) in radio.cells.iter().zip(&ue.in_cell) {
+        let ChannelConfig::Interrupted { outages, .. } = &there.downlink.channel else { continue };
+        let within = outages.iter().filter(|outage| outage.from < end);
+        let second = |time: Instant| Seconds(time.as_secs_f64());
+        let times: Vec<String> = within
+            .map(|outage| format!("from {} to {}", second(outage.from), second(outage.until)))
+            .collect();
+        if !times.is_empty() {
+            let (cell, times) = (cell.clone(), listed(&times));
+            evidence.push(Evidence::OutOfService { cell, times });
+        }
+    }
+    if evidence.is_empty() {
+        return;
+    }
+    let list = KeyPath::new("radio.outage");
+    let removal = (0..observed.parsed.document.elements(&list))
+        .map(|outage| list.at(outage).set("enabled", false))
+        .collect();
+    push(all, Cause::CellOutage, "outage", evidence, vec![removal]);
 }
 
 /// The aggregate maximum bit rates of UEs, which the scheduler enforces.

@@ -49,6 +49,22 @@ pub enum ChannelConfig {
     },
     /// Path loss, shadowing and fading of a moving UE.
     Process(ProcessConfig),
+    /// Another source with outages, on which its quality at other times does not depend.
+    Interrupted {
+        /// The other source.
+        source: Box<ChannelConfig>,
+        /// When there is no channel.
+        outages: Arc<[Outage]>,
+    },
+}
+
+/// A time without a channel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Outage {
+    /// First instant without a channel.
+    pub from: Instant,
+    /// First instant with a channel again.
+    pub until: Instant,
 }
 
 /// The channel of one UE in one direction.
@@ -69,6 +85,7 @@ enum Source {
     Constant(Quality),
     Trace(TraceCursor),
     Process(Box<Process>),
+    Interrupted(Box<Channel>, Arc<[Outage]>),
 }
 
 impl Channel {
@@ -81,6 +98,9 @@ impl Channel {
             }
             ChannelConfig::Process(config) => {
                 Source::Process(Box::new(Process::new(config, stream)))
+            }
+            ChannelConfig::Interrupted { source, outages } => {
+                Source::Interrupted(Box::new(Self::new(source, stream)), Arc::clone(outages))
             }
         })
     }
@@ -96,6 +116,12 @@ impl Channel {
             Source::Constant(quality) => *quality,
             Source::Trace(cursor) => cursor.quality(now),
             Source::Process(process) => Quality::Sinr(process.sinr_db(now)),
+            Source::Interrupted(channel, outages) => {
+                match outages.iter().any(|outage| outage.from <= now && now < outage.until) {
+                    true => Quality::Outage,
+                    false => channel.quality(now),
+                }
+            }
         }
     }
 }

@@ -176,7 +176,36 @@ fn channel() -> impl Strategy<Value = ChannelConfig> {
             ..drive
         })
     });
-    prop_oneof![quality.prop_map(ChannelConfig::Constant), trace, process]
+    let source = prop_oneof![quality.prop_map(ChannelConfig::Constant), trace, process];
+    (source, proptest::collection::vec((0u64..3_000, 1u64..3_000), 0..3)).prop_map(
+        |(source, outages)| match outages.is_empty() {
+            true => source,
+            false => interrupted(source, &outages),
+        },
+    )
+}
+
+/// A source with outages: when each begins and how long it lasts, in ms.
+fn interrupted(source: ChannelConfig, outages: &[(u64, u64)]) -> ChannelConfig {
+    let outage = |&(from, length)| Outage { from: at_ms(from), until: at_ms(from + length) };
+    ChannelConfig::Interrupted {
+        source: Box::new(source),
+        outages: outages.iter().map(outage).collect(),
+    }
+}
+
+#[test]
+fn an_outage_ends_and_leaves_the_rest_as_it_was() {
+    let source = ChannelConfig::Process(drive());
+    let mut plain = Channel::new(&source, Stream::new(1, "channel"));
+    let config = interrupted(source, &[(100, 50), (140, 30)]);
+    let mut channel = Channel::new(&config, Stream::new(1, "channel"));
+    assert!(!channel.is_constant());
+    for ms in 0..300 {
+        let out = (100..170).contains(&ms);
+        let expected = if out { Quality::Outage } else { plain.quality(at_ms(ms)) };
+        assert_eq!(channel.quality(at_ms(ms)), expected, "{ms} ms");
+    }
 }
 
 proptest! {

@@ -99,7 +99,8 @@ impl Default for SoftBuffer {
 }
 
 impl SoftBuffer {
-    /// Adds a transmission; returns whether the block is now decoded.
+    /// Adds a transmission; returns whether the block is now decoded. Without a channel, which is an
+    /// SINR of minus infinity, nothing arrives, also where failures are fixed.
     pub(super) fn receive(
         &mut self,
         decoding: &Decoding,
@@ -108,6 +109,9 @@ impl SoftBuffer {
         sinr_db: f64,
         stream: &mut Stream,
     ) -> bool {
+        if sinr_db == f64::NEG_INFINITY && matches!(decoding, Decoding::Fixed { .. }) {
+            return false;
+        }
         self.received += 1.0;
         self.failure = match *decoding {
             Decoding::Fixed { initial, .. } if self.received == 1.0 => initial,
@@ -174,6 +178,27 @@ mod tests {
     fn fixed_probabilities_multiply() {
         let decoding = Decoding::Fixed { initial: 0.3, retransmission: 0.2 };
         near(&failures(decoding, QPSK, 0.0, 4), &[0.3, 0.06, 0.012, 0.0024]);
+    }
+
+    #[test]
+    fn nothing_arrives_without_a_channel() {
+        let mut curve = Curve::new(BlerModel::default());
+        let (mut stream, outage) = (Stream::new(1, "harq"), f64::NEG_INFINITY);
+        for decoding in [
+            Decoding::Fixed { initial: 0.0, retransmission: 0.0 },
+            Decoding::Curve(Combining::Chase),
+        ] {
+            let mut soft = SoftBuffer::default();
+            let mut receive =
+                |sinr_db| soft.receive(&decoding, &mut curve, QPSK, sinr_db, &mut stream);
+            assert!(!receive(outage) && !receive(outage));
+            assert!(receive(30.0), "{decoding:?}");
+        }
+        // What arrives first after an outage fails as often as a first transmission.
+        let fixed = Decoding::Fixed { initial: 1.0, retransmission: 0.0 };
+        let mut soft = SoftBuffer::default();
+        let mut receive = |sinr_db| soft.receive(&fixed, &mut curve, QPSK, sinr_db, &mut stream);
+        assert!(!receive(outage) && !receive(0.0) && receive(0.0));
     }
 
     #[test]

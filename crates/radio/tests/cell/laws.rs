@@ -5,7 +5,7 @@ use airpath_radio::adaptation::{McsMode, OuterLoopConfig, StepsConfig};
 use airpath_radio::bearer::Forwarding;
 use airpath_radio::buffer::{CoDelConfig, Discipline, Isolation};
 use airpath_radio::cell::*;
-use airpath_radio::channel::{ChannelConfig, Quality};
+use airpath_radio::channel::{ChannelConfig, Outage, Quality};
 use airpath_radio::harq::Decoding;
 use airpath_radio::lte::tdd;
 use airpath_radio::mac::Occasions;
@@ -209,7 +209,8 @@ fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
     let grants =
         (prop::option::of((1u64..20, prop::option::of(1u64..100))), prop::option::of(1u64..20));
     let states = (prop::option::of(drx()), prop::option::of(rrc()), prop::option::of(40u64..500));
-    let rest = (prop::option::of(1u64..20), -3.0..30.0, 0u64..3_000, 0u64..3_000);
+    let outage = prop::option::of((0u64..3_000, 1u64..500));
+    let rest = (prop::option::of(1u64..20), -3.0..30.0, 0u64..3_000, 0u64..3_000, outage);
     let habits = (prop::array::uniform5(prop::bool::ANY), 1u32..8, prop::option::of(0u8..20));
     (losses, bearer, asking, grants, states, rest, habits).prop_map(
         move |(losses, bearer, asking, grants, states, rest, habits)| {
@@ -240,6 +241,13 @@ fn ue(access: Access) -> impl Strategy<Value = UeConfig> {
                 }
                 link.harq.nack_to_ack = losses.3;
                 link.channel = ChannelConfig::Constant(Quality::Sinr(rest.1));
+                if let Some((from, length)) = rest.4 {
+                    let from = Instant::ZERO + ms(from);
+                    link.channel = ChannelConfig::Interrupted {
+                        source: Box::new(link.channel.clone()),
+                        outages: [Outage { from, until: from + ms(length) }].into(),
+                    };
+                }
                 link.mcs = match request_mcs {
                     Some(start) if late && !matches!(access, Access::Evdo) => {
                         McsMode::Steps(StepsConfig { start, ..StepsConfig::default() })

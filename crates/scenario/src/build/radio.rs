@@ -48,6 +48,9 @@ pub(super) fn radio(radio: &Radio, problems: &mut Problems) -> RadioConfig {
         let used = each.fields.count("carriers").map_or(carriers.len(), |used| used as usize);
         in_cell[0].secondary = carriers.iter().take(used).cloned().collect();
         in_cell.extend_from_slice(&elsewhere);
+        for (own, cell) in in_cell.iter_mut().zip(radio.cells()) {
+            channel::interrupt(own, &channel::outages(radio, cell));
+        }
         for name in each.names() {
             names.push(name);
             ues.push(MobileConfig { in_cell: in_cell.clone() });

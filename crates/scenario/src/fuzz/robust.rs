@@ -38,6 +38,7 @@ const PIECES: &[&str] = &[
     "[radio.neighbour.cell]\n",
     "[radio.mobility]\n",
     "[[radio.handover]]\nat_s = 1\nto = \"cell-1\"\n",
+    "[[radio.outage]]\nat_s = 1\nduration_s = 1\ncell = \"cell-1\"\n",
     "name = \"cell-1\"\n",
     "preset = \"nr-n78\"\n",
     "preset = \"lte-tdd-20\"\n",

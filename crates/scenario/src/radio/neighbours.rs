@@ -8,7 +8,7 @@ use super::{Radio, find_preset, preset_name, read_cell};
 use crate::node::{Node, Value};
 use crate::problem::Problems;
 use crate::read::Fields;
-use crate::spec::{Chosen, HANDOVER, MOBILITY, NEIGHBOUR};
+use crate::spec::{Chosen, MOBILITY, NEIGHBOUR, Table};
 use crate::suggest::unknown_name;
 use crate::traces::Traces;
 use crate::value::Setting;
@@ -77,15 +77,20 @@ pub(super) fn read(
     neighbours
 }
 
-/// Reads the planned handovers.
-pub(super) fn handovers(node: &Node, problems: &mut Problems) -> Vec<Fields> {
-    let mut handovers = Vec::new();
-    for (origin, entries) in node.tables("handover", HANDOVER.header, problems) {
-        let mut fields = Fields::read(&HANDOVER, HANDOVER.header, origin, entries, problems);
+/// Reads a list of tables without variants, such as planned handovers.
+pub(super) fn list(
+    node: &Node,
+    name: &str,
+    table: &'static Table,
+    problems: &mut Problems,
+) -> Vec<Fields> {
+    let mut list = Vec::new();
+    for (origin, entries) in node.tables(name, table.header, problems) {
+        let mut fields = Fields::read(table, table.header, origin, entries, problems);
         fields.complete(problems);
-        handovers.push(fields);
+        list.push(fields);
     }
-    handovers
+    list
 }
 
 /// Reads how UEs move. Unless the table says otherwise, they move by event A3 if `moves`, and their
@@ -102,17 +107,19 @@ pub(super) fn mobility(node: &Node, moves: bool, fails: bool, problems: &mut Pro
     fields
 }
 
-/// Checks the names that handovers use, and which keys of mobility cannot be combined.
+/// Checks the names that handovers and outages use, and which keys of mobility cannot be combined.
 pub(super) fn check(radio: &Radio, problems: &mut Problems) {
-    for handover in &radio.handovers {
+    for planned in radio.handovers.iter().chain(&radio.outages) {
         let cells: Vec<&str> = radio.cells().collect();
         let ues: Vec<String> = radio.names().collect();
         let ues: Vec<&str> = ues.iter().map(String::as_str).collect();
-        for (key, what, names) in [("to", "cell", cells), ("ue", "UE", ues)] {
-            let Some(name) = handover.text(key).filter(|name| !names.contains(name)) else {
+        for (key, what, names) in
+            [("to", "cell", &cells), ("cell", "cell", &cells), ("ue", "UE", &ues)]
+        {
+            let Some(name) = planned.text(key).filter(|name| !names.contains(name)) else {
                 continue;
             };
-            let (names, origin) = (names.iter().copied(), handover.origin_of(key));
+            let (names, origin) = (names.iter().copied(), planned.origin_of(key));
             unknown_name(key, what, name, names, origin, problems);
         }
     }

@@ -23,7 +23,7 @@ pub(crate) use channel::{
     ChannelModel, Fading, MissingValue, PathLossModel, SignalColumn, TraceEnd,
 };
 pub(crate) use link::HarqCombining;
-pub(crate) use mobility::{DataForwarding, HANDOVER, MOBILITY, NEIGHBOUR};
+pub(crate) use mobility::{DataForwarding, HANDOVER, MOBILITY, NEIGHBOUR, OUTAGE};
 pub(crate) use split::{PrimaryPath, SPLIT};
 pub(crate) use state::{InitialRrc, InitialUmts, UmtsSetup};
 
@@ -139,6 +139,12 @@ pub(crate) static RADIO: Table = Table {
                     Kind::List,
                     Default::Absent("none at fixed times"),
                     "Changes of cell: `[[radio.handover]]`.",
+                ),
+                Key::new(
+                    "outage",
+                    Kind::List,
+                    Default::Absent("none"),
+                    "Cells out of service: `[[radio.outage]]`.",
                 ),
                 Key::new(
                     "mobility",

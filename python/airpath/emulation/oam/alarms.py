@@ -8,7 +8,7 @@ clock. Severities are those of ITU-T X.733 (8.1.2.3).
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from airpath.emulation.oam.recent import Counter, Recent, at
 
 if TYPE_CHECKING:
     from airpath.documents import DirectionSnapshot, Snapshot
+    from airpath.emulation.oam.inventory import Outage
 
 DIRECTIONS = ("down", "up")
 HOLD_S = 10.0
@@ -53,6 +54,12 @@ class Kind:
 
 
 KINDS = (
+    Kind(
+        "cell_out_of_service",
+        "critical",
+        "A cell is out of service, as the scenario says",
+        "The cell is in service again",
+    ),
     Kind(
         "blocked",
         "critical",
@@ -165,9 +172,9 @@ class _Held:
 class Alarms:
     """The alarms of a run. Every method may be called from any thread."""
 
-    def __init__(self, bound_s: float) -> None:
+    def __init__(self, bound_s: float, outages: Sequence[Outage] = ()) -> None:
         """``bound_s`` is what 99 % of the packets may be late."""
-        self._bound_s = bound_s
+        self._bound_s, self._outages = bound_s, outages
         self._lock = threading.Lock()
         self._rates = Recent(RATE_WINDOW_S)
         self._losses = Recent(LOSS_WINDOW_S)
@@ -224,6 +231,9 @@ class Alarms:
     def _judge(self, snapshot: Snapshot) -> Iterator[tuple[str, str, bool | None, str]]:
         """Alarm, what it is about, whether it holds (None: neither), and a detail."""
         yield from self._new_events(snapshot)
+        for outage in self._outages:
+            if outage.holds(snapshot["time_s"]):
+                yield "cell_out_of_service", outage.cell, True, f"until {outage.until_s:g} s"
         for ue in snapshot["ues"]:
             if ue["rrc"] == BETWEEN_CELLS:
                 yield "long_interruption", ue["id"], True, f"on its way to {ue['cell']}"

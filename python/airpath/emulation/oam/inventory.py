@@ -55,6 +55,32 @@ def cells(scenario: _core.Scenario) -> list[Cell]:
 
 
 @dataclass(frozen=True)
+class Outage:
+    """A time in which a cell is out of service."""
+
+    cell: str
+    from_s: float
+    until_s: float
+
+    def holds(self, time_s: float) -> bool:
+        """Whether the cell is out of service then."""
+        return self.from_s <= time_s < self.until_s
+
+
+def outages(scenario: _core.Scenario) -> list[Outage]:
+    """Return the outages of a scenario's cells, one for each cell."""
+    radio = parse_toml(scenario.resolved_toml).get("radio", {})
+    names = [cell.id for cell in cells(scenario)]
+    return [
+        Outage(name, one["at_s"], one["at_s"] + one["duration_s"])
+        for one in radio.get("outage", [])
+        if one["enabled"]
+        for name in names
+        if one.get("cell", name) == name
+    ]
+
+
+@dataclass(frozen=True)
 class Core:
     """A core network as it is configured."""
 

@@ -112,10 +112,12 @@ def _editing(scenario: _core.Scenario, text: str | None) -> Editing:
 
 def new_status(scenario: _core.Scenario, editing: Editing | None = None) -> Status:
     """Return what is known of a run that has not begun."""
+    from airpath.emulation.oam import inventory
     from airpath.emulation.oam.alarms import Alarms
     from airpath.emulation.oam.status import Status
 
-    return Status(scenario, Alarms(scenario.lateness_bound_s), editing=editing)
+    alarms = Alarms(scenario.lateness_bound_s, inventory.outages(scenario))
+    return Status(scenario, alarms, editing=editing)
 
 
 def is_shown(command: Sequence[str], live: bool | None) -> bool:

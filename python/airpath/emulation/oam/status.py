@@ -33,6 +33,9 @@ INTERVAL_S = 0.2
 """Between two looks at the newest snapshot; the forwarder makes ten a second at most."""
 
 
+OUT = "out of service"
+"""State of a cell."""
+
 UNLINKED = (*CAMPING, BETWEEN_CELLS, "attaching", "detached")
 """States of a UE that has no connection to its cell."""
 
@@ -79,6 +82,7 @@ class Status:
         self._origin: float | None = None
         self._cells = [cell.document() for cell in inventory.cells(scenario)]
         self._core = inventory.core(scenario)
+        self._outages = inventory.outages(scenario)
         self._sessions: dict[str, Session] = {}
         self._rates = Rates()
         self._recent = Recent(RATE_WINDOW_S)
@@ -193,12 +197,17 @@ class Status:
         ]
         return {
             **cell,
-            "state": "active" if any(used) else "idle",
+            "state": self._cell_state(str(cell["id"]), now["time_s"], active=any(used)),
             "ues": sum(ue["cell"] == cell["id"] for ue in now["ues"]),
             "prb_share": [
                 prbs / most if most else None for prbs, most in zip(used, room, strict=True)
             ],
         }
+
+    def _cell_state(self, cell: str, time_s: float, *, active: bool) -> str:
+        if any(outage.cell == cell and outage.holds(time_s) for outage in self._outages):
+            return OUT
+        return "active" if active else "idle"
 
     def _ues(self, now: Snapshot) -> list[dict[str, object]]:
         return [self._ue(index, ue) for index, ue in enumerate(now["ues"])]
@@ -272,7 +281,7 @@ class Status:
             in_use = 0 if self._state == "ended" else len(self._sessions)
             core = Core("core", plural(in_use, "session"))
         return picture(
-            [Cell(str(cell["id"]), str(cell["state"])) for cell in cells],
+            [Cell(str(cell["id"]), str(cell["state"]), cell["state"] != OUT) for cell in cells],
             [
                 Ue(
                     str(ue["id"]),

@@ -1,14 +1,17 @@
-//! `[radio.channel]`.
+//! `[radio.channel]` and `[[radio.outage]]`.
 
 use std::sync::Arc;
 
+use airpath_base::{Duration, Instant};
+use airpath_radio::cell::UeConfig;
 use airpath_radio::channel::{
-    AtEnd, ChannelConfig, ChannelTrace, FadingConfig, Heights, LinkBudget, Movement, PathLoss,
-    ProcessConfig, Quality, ShadowingConfig,
+    AtEnd, ChannelConfig, ChannelTrace, FadingConfig, Heights, LinkBudget, Movement, Outage,
+    PathLoss, ProcessConfig, Quality, ShadowingConfig,
 };
 
 use super::cell::bandwidth_hz;
 use crate::get::Get;
+use crate::radio::Radio;
 use crate::read::Fields;
 use crate::spec::{ChannelModel, Fading, PathLossModel, TraceEnd};
 
@@ -28,6 +31,36 @@ pub(super) fn channel(
         },
         ChannelModel::Process => ChannelConfig::Process(process(get, cell)),
         ChannelModel::Constant => ChannelConfig::Constant(Quality::Sinr(get.real("sinr_db"))),
+    }
+}
+
+/// When a cell is out of service.
+pub(super) fn outages(radio: &Radio, cell: &str) -> Arc<[Outage]> {
+    let mine =
+        |fields: &&Fields| fields.enabled() && fields.text("cell").is_none_or(|only| only == cell);
+    let outage = |fields: &Fields| {
+        let time = |key: &str| fields.time(key).unwrap_or(Duration::ZERO);
+        let from = Instant::ZERO + time("at_s");
+        Outage { from, until: from + time("duration_s") }
+    };
+    radio.outages.iter().filter(mine).map(outage).collect()
+}
+
+/// Adds outages to all channels of a UE in one cell.
+pub(super) fn interrupt(ue: &mut UeConfig, outages: &Arc<[Outage]>) {
+    if outages.is_empty() {
+        return;
+    }
+    let first = [&mut ue.downlink.channel, &mut ue.uplink.channel];
+    let others = ue
+        .secondary
+        .iter_mut()
+        .flat_map(|carrier| [&mut carrier.downlink.channel, &mut carrier.uplink.channel]);
+    for channel in first.into_iter().chain(others) {
+        *channel = ChannelConfig::Interrupted {
+            source: Box::new(channel.clone()),
+            outages: Arc::clone(outages),
+        };
     }
 }
 

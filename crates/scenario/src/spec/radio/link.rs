@@ -95,7 +95,8 @@ pub(super) static LINK_ADAPTATION: Table = Table {
                     "fixed_bler",
                     or("from_sinr", &Kind::Fraction),
                     Default::Value("\"from_sinr\""),
-                    "Probability that a first transmission fails, whatever the channel.",
+                    "Probability that a first transmission fails, whatever the channel. Without a channel, \
+                     as in an outage, every transmission fails.",
                 ),
                 Key::new(
                     "fixed_bler_retransmission",

@@ -1,8 +1,8 @@
-//! `[[radio.neighbour]]`, `[[radio.handover]]` and `[radio.mobility]`.
+//! `[[radio.neighbour]]`, `[[radio.handover]]`, `[[radio.outage]]` and `[radio.mobility]`.
 
 use super::super::{
-    Chosen, Default, Group, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Rule, S_ABOVE_0, S_FROM_0,
-    Table, Unit, count, real,
+    Chosen, Default, ENABLED, Group, Key, Kind, MS_ABOVE_0, MS_FROM_0, Need, Rule, S_ABOVE_0,
+    S_FROM_0, Table, Unit, count, real,
 };
 use super::{PART_KEYS, part};
 
@@ -66,6 +66,26 @@ pub(crate) static HANDOVER: Table = Table {
             ),
             Key::new("ue", Kind::Name, Default::Absent("all"), "Name of the UE."),
             Key::new("to", Kind::Name, Default::Required, "Name of the cell that the UE goes to."),
+        ],
+    }],
+};
+
+/// A time without service.
+pub(crate) static OUTAGE: Table = Table {
+    header: "[[radio.outage]]",
+    path: "radio.outage.N",
+    doc: "A time in which a cell is out of service: nothing that it or its UEs send arrives. \
+          Afterwards it is as it would have been without it. What its UEs do meanwhile follows from \
+          `[radio.mobility]`.",
+    selector: None,
+    groups: &[Group {
+        variants: &[],
+        rule: Rule::Each,
+        keys: &[
+            ENABLED,
+            Key::new("at_s", S_FROM_0, Default::Required, "When the cell goes out of service."),
+            Key::new("duration_s", S_ABOVE_0, Default::Required, "How long it stays so."),
+            Key::new("cell", Kind::Name, Default::Absent("all"), "Name of the cell."),
         ],
     }],
 };
