@@ -52,6 +52,16 @@ def test_what_was_published_stands_beside_what_was_obtained(tmp_path: Path) -> N
     assert "What assumptions change jointly" not in text
 
 
+def test_a_published_bound_is_drawn_as_one(tmp_path: Path) -> None:
+    bound = FIGURES[1].replace("published = 1800", "high = 7200")
+    text = page(tmp_path, FIGURES[0], bound, CHART)
+    (drawing,) = re.findall(r"<svg.*?</svg>", text)
+    assert drawing.count("&lt; 7200<") == 1
+    bars = re.findall(r'<rect class="(\w+)".*?height="([\d.]+)"', drawing)
+    assert [kind for kind, _ in bars] == ["published", "obtained"] * 2
+    assert float(bars[2][1]) == pytest.approx(float(bars[0][1]) * 7200 / OBTAINED, rel=0.01)
+
+
 def test_without_a_chart_there_is_none(tmp_path: Path) -> None:
     text = page(tmp_path, *FIGURES)
     assert "<svg" not in text

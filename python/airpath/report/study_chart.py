@@ -22,6 +22,8 @@ class Bar(NamedTuple):
     value: float
     low: float
     high: float
+    label: str = ""
+    """What is written below it; empty: the value."""
 
 
 def draw(chart: Chart, findings: Mapping[str, Finding]) -> str:
@@ -73,6 +75,8 @@ def bars(finding: Finding) -> tuple[Bar | None, Bar | None]:
     if low is not None and high is not None:
         spare = figure.tolerance
         published = Bar((low + high) / 2, low - abs(low) * spare, high + abs(high) * spare)
+    elif high is not None:
+        published = Bar(high, 0.0, high, f"< {digits(high)}")
     if value is None:
         return published, None
     if isinstance(value, tuple):
@@ -85,6 +89,8 @@ def _bar(kind: str, x: float, bar: Bar | None, most: float) -> list[str]:
     def y(value: float) -> float:
         return TOP + HEIGHT * (1 - max(value, 0.0) / most)
 
+    import markupsafe
+
     middle = x + BAR / 2
     if bar is None:
         return [f'<text class="mid" x="{middle:.0f}" y="{TOP + HEIGHT - 4:.0f}">none</text>']
@@ -93,5 +99,6 @@ def _bar(kind: str, x: float, bar: Bar | None, most: float) -> list[str]:
         f'<rect class="{kind}" x="{x:.0f}" y="{top:.1f}" width="{BAR:.0f}" '
         f'height="{floor - top:.1f}"/>',
         f'<path class="whisker" d="M{middle:.0f} {y(bar.low):.1f}V{y(bar.high):.1f}"/>',
-        f'<text class="mid" x="{middle:.0f}" y="{floor + 14:.0f}">{digits(bar.value)}</text>',
+        f'<text class="mid" x="{middle:.0f}" y="{floor + 14:.0f}">'
+        f"{markupsafe.escape(bar.label or digits(bar.value))}</text>",
     ]

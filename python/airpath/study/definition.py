@@ -23,7 +23,7 @@ how to read one; its format::
       { label = "no delayed ACKs", set = ["flow.0.ack.delayed_segments=1"] },
       { label = "sender's report", metric = "flow.0.written_mbps" },
     ]
-    figures = ["…"]             # optional: the figures that it concerns
+    figures = ["…"]             # optional: the figures, or cells of one, that it concerns
 
     [[parameter]]               # what was fitted
     name = "the buffer of the base station"
@@ -418,7 +418,7 @@ def _study(data: Json, directory: Path) -> Study:
     concerned += [(f"search '{each.name}'", each.figures) for each in search]
     for what, named in concerned:
         for figure in named:
-            if figure not in ids:
+            if figure not in (*ids, *leaves):
                 raise ValueError(f"{what} refers to an unknown figure '{figure}'")
     parameters = tuple(_parameter(entry) for entry in data.get("parameter", []))
     choosers = [parameter.chosen_by for parameter in parameters]
