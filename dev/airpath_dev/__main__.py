@@ -60,6 +60,7 @@ COMMANDS = {
     "referee": "referee.command",
     "studies-emulated": "private",
     "study-candidates": "candidates",
+    "study-first-hop": "first_hop",
     "study-order": "order",
     "study-search": "search",
     "tuned": "tuned",

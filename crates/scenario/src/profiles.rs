@@ -9,7 +9,7 @@ use crate::model::SimulatedOnly;
 use crate::node::{Entry, Node, Value, key};
 use crate::problem::Problems;
 use crate::read::Fields;
-use crate::spec::PROFILE;
+use crate::spec::{FromFirstHop, PROFILE};
 use crate::suggest::unknown_name;
 use crate::value::{Setting, is_name, toml_value};
 
@@ -87,6 +87,7 @@ impl Profiles {
                 flow.fill("slow_start", setting.clone(), None);
             }
             inherit(flow, &base);
+            size_by_first_hop(flow);
         }
     }
 
@@ -304,6 +305,26 @@ fn expand_window(fields: &mut Fields, is_linux: bool, problems: &mut Problems) {
     }
     if fields.given("buffer.send_factor").is_none() {
         fields.fill("buffer.send_factor", Setting::Count(0), origin);
+    }
+}
+
+/// Raises buffers to what the first hop carries in a round trip (`buffer.from_first_hop`).
+fn size_by_first_hop(flow: &mut Fields) {
+    let up = flow.text("direction") == Some("up");
+    let (send, receive) = match flow.choice_of("buffer.from_first_hop") {
+        Some(FromFirstHop::Both) => (true, true),
+        Some(FromFirstHop::Ue) => (up, !up),
+        Some(FromFirstHop::None) | None => return,
+    };
+    let measured = flow.rate("buffer.first_hop_mbps").zip(flow.time("buffer.first_hop_rtt_ms"));
+    let Some((rate, round_trip)) = measured else { return };
+    let bits = u128::from(rate.bps()) * u128::from(round_trip.as_nanos());
+    let bytes = u64::try_from(bits.div_ceil(8_000_000_000)).unwrap_or(u64::MAX).min(LARGEST_BUFFER);
+    for (name, wanted) in [("send_buffer_bytes", send), ("receive_buffer_bytes", receive)] {
+        if wanted && flow.count(name).is_some_and(|own| own < bytes) {
+            let origin = flow.given("buffer.from_first_hop").cloned();
+            flow.fill(name, Setting::Count(bytes), origin);
+        }
     }
 }
 

@@ -55,8 +55,8 @@ pub(crate) use root::{EMULATION, Io, Observer, PATH, ROOT, RUN, SlowStartSource}
 pub(crate) use stage::{JitterDistribution, LinkAqm, STAGE, StageKind};
 pub(crate) use subscription::CORE;
 pub(crate) use tcp::{
-    AfterIdle, Arithmetic, Congestion, CwndReduction, Detection, Ecn, Estimator, KeptMetrics,
-    RenoGrowsBy, RenoHalves, SUBTABLES, SlowStart, TuningRule,
+    AfterIdle, Arithmetic, Congestion, CwndReduction, Detection, Ecn, Estimator, FromFirstHop,
+    KeptMetrics, RenoGrowsBy, RenoHalves, SUBTABLES, SlowStart, TuningRule,
 };
 
 /// One TOML table.

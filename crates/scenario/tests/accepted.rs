@@ -212,6 +212,33 @@ fn a_window_fixes_both_buffers_and_linux_doubles_the_senders() {
 }
 
 #[test]
+fn buffers_hold_what_the_first_hop_carries_in_a_round_trip() {
+    let ends = |more: &str| {
+        let text = format!("{TEN_MS}[[flow]]\nkind = \"bulk\"\nprofile = \"macos-10.5\"\n{more}");
+        let parsed = parsed(&text);
+        let source = Source { name: "my-test", text: &parsed.resolved_toml, directory: None };
+        assert_eq!(parse(&source, &[]).unwrap().scenario, parsed.scenario);
+        let end = &tcp(&parsed.scenario.flows[0].traffic).sender;
+        (end.send_buffer, end.receive_buffer.max)
+    };
+    let rule = |whose: &str, rtt: &str, rate: &str| {
+        format!(
+            "window_bytes = 10240\nbuffer.from_first_hop = \"{whose}\"\n\
+             buffer.first_hop_rtt_ms = {rtt}\nbuffer.first_hop_mbps = {rate}\n"
+        )
+    };
+    // 1.35 Mb/s for 0.4 s are 67,500 bytes.
+    assert_eq!(ends(&rule("both", "400", "1.35")), (67_500, 67_500));
+    assert_eq!(ends(&rule("ue", "400", "1.35")), (10_240, 67_500));
+    let up = rule("ue", "400", "1.35") + "direction = \"up\"\n";
+    assert_eq!(ends(&up), (67_500, 10_240));
+    // Whole bytes, and never less than without.
+    assert_eq!(ends(&rule("both", "100", "1.000001")), (12_501, 12_501));
+    assert_eq!(ends(&rule("both", "0", "1000")), (10_240, 10_240));
+    assert_eq!(ends("window_bytes = 10240\nbuffer.from_first_hop = \"none\"\n"), (10_240, 10_240));
+}
+
+#[test]
 fn slow_start_has_versions_and_switches() {
     let exit = |sets: &[&str]| {
         let sets: Vec<_> = sets.iter().map(|set| format!("flow.0.{set}")).collect();

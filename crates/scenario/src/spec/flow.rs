@@ -1,7 +1,7 @@
 //! `[[flow]]` and `[profile.NAME]`.
 
 use super::quic::QUIC;
-use super::tcp::{ENDPOINT, PROFILE_ONLY, READER, ROUTE};
+use super::tcp::{ENDPOINT, FIRST_HOP, PROFILE_ONLY, READER, ROUTE};
 use super::{
     Chosen, Default, ENABLED, Group, Key, Kind, LONGEST_NS, MS, Rule, S_ABOVE_0, S_FROM_0, Table,
     TimeUnit, Unit, count,
@@ -127,6 +127,7 @@ pub(crate) static FLOW: Table = Table {
         Group { variants: &["quic"], rule: Rule::Each, keys: QUIC },
         Group { variants: &["bulk", "file"], rule: Rule::Each, keys: ENDPOINT },
         Group { variants: &["bulk", "file"], rule: Rule::Each, keys: READER },
+        Group { variants: &["bulk", "file"], rule: Rule::Each, keys: FIRST_HOP },
         Group { variants: &["bulk", "file"], rule: Rule::Each, keys: ROUTE },
     ],
 };

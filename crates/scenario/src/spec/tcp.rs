@@ -581,6 +581,35 @@ pub(super) const READER: &[Key] = &[
     ),
 ];
 
+const FROM_FIRST_HOP: Need = Need::Not("buffer.from_first_hop", "none");
+
+/// Buffers that an operating system sizes by the round trip to its first hop.
+pub(super) const FIRST_HOP: &[Key] = &[
+    Key::new(
+        FromFirstHop::KEY,
+        Kind::Choice(FromFirstHop::CHOICES),
+        Default::Value("\"none\""),
+        "Whose buffers hold at least what the first hop carries in a round trip: \
+         `buffer.first_hop_mbps` times `buffer.first_hop_rtt_ms`. A buffer that is larger stays as \
+         it is.",
+    ),
+    Key::new(
+        "buffer.first_hop_rtt_ms",
+        MS_FROM_0,
+        Default::Required,
+        "RTT to the first hop, as the operating system measured it before the flow.",
+    )
+    .needs(FROM_FIRST_HOP),
+    Key::new(
+        "buffer.first_hop_mbps",
+        Kind::Rate,
+        Default::Required,
+        "Rate that the operating system takes for the first hop's: an RTT alone does not say how \
+         much to buffer.",
+    )
+    .needs(FROM_FIRST_HOP),
+];
+
 /// What the sender keeps about its peer between connections.
 pub(super) const ROUTE: &[Key] = &[
     Key::new(
@@ -610,6 +639,15 @@ choices! {
             "Also ssthresh, as Linux before 5.6, or with `tcp_no_ssthresh_metrics_save` = 0.",
         Bsd = "bsd":
             "ssthresh and the RTT, averaged, as in the routes of 4.4BSD and Mac OS X 10.5.",
+    }
+
+    /// Values of `buffer.from_first_hop`.
+    FromFirstHop("buffer.from_first_hop") {
+        None = "none": "Nobody's.",
+        Ue = "ue":
+            "Those of the end at the UE: the receive buffer of a download, the send buffer of an \
+             upload. The server's first hop is another one.",
+        Both = "both": "Those of both ends, as where the two have that hop in common.",
     }
 
     /// Values of `slow_start`.
