@@ -22,6 +22,9 @@ interval_ms = 7
 packet_bytes = 300
 ";
 
+/// Every cell is out of service for a while.
+const OUTAGE: &str = "\n[[radio.outage]]\nat_s = 1\nduration_s = 0.7\n";
+
 /// Echoes the pings of a scenario, asking the network for whatever is due.
 struct Echoes {
     network: PolledNetwork,
@@ -108,8 +111,11 @@ impl Echoes {
 
 #[test]
 fn both_clocks_drive_it_alike() {
-    for (name, text) in shipped() {
-        let mut scenario = common::scenario(text, &[]);
+    let plain = shipped().iter().map(|&(name, text)| (name, text.to_owned()));
+    let cells = shipped().iter().filter(|(_, text)| text.contains("\n[radio]\n"));
+    let out = cells.map(|&(name, text)| (name, text.to_owned() + OUTAGE));
+    for (name, text) in plain.chain(out) {
+        let mut scenario = common::scenario(&text, &[]);
         scenario.flows = common::scenario(PINGS, &[]).flows;
         scenario.run.duration = Duration::from_secs(4);
         let simulated = common::outcome(&scenario, 3).summary;
