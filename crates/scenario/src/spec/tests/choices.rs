@@ -98,6 +98,8 @@ const SETTINGS: &[Setting] = &[
         &["KEY={stage=\"host\", stalls=\"at-random\", stall_ms=3, stall_mean_between_ms=9}"],
     ),
     with("path", "place", "", &["KEY={stage=\"server\"}"]),
+    with("flow.N", "buffer.from_first_hop", "ue", FIRST_HOP),
+    with("flow.N", "buffer.from_first_hop", "both", FIRST_HOP),
     with("radio.cell", "access", "nr", &["radio.preset=nr-n78"]),
     with("radio.cell", "access", "lte", &["radio.preset=lte-20"]),
     with("radio.cell", "access", "umts", &["radio.preset=umts-hspa"]),
@@ -116,6 +118,7 @@ const SETTINGS: &[Setting] = &[
     with("radio.rrc", "setup_state", "", &["radio.preset=umts-hspa"]),
 ];
 
+const FIRST_HOP: &[&str] = &["KEY.buffer.first_hop_rtt_ms=4000", "KEY.buffer.first_hop_mbps=100"];
 const PROXIES: &[&str] = &["KEY={stage=\"proxy\"}", "path.up.0={stage=\"proxy\"}"];
 const TUNNEL: &[&str] = &[
     "KEY={stage=\"gtpu\", end=\"enter\", mtu_bytes=1400}",
