@@ -116,7 +116,8 @@ def test_help(cli: Any, command: str) -> None:
          "are: 3g-latency/main, 3g-latency/transfer\n  one of them: airpath run 3g-latency/main; "
          "the whole study: airpath reproduce 3g-latency"),
         (["run", "nr-bbr-cubic"], "error: no scenario named 'nr-bbr-cubic', but a study; its "
-         "scenarios are: nr-bbr-cubic/mobile, nr-bbr-cubic/unicom\n  one of them: airpath run "
+         "scenarios are: nr-bbr-cubic/mobile, nr-bbr-cubic/speedtest-epon, "
+         "nr-bbr-cubic/speedtest-wifi, nr-bbr-cubic/unicom\n  one of them: airpath run "
          "nr-bbr-cubic/mobile; "),
         (["run", "wire", "nope"], "error: no scenario named 'nope'"),
         (["run", "wire", "codel", "--out", "x"], "error: --out is for one scenario; each of "
