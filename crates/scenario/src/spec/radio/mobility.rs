@@ -84,7 +84,12 @@ pub(crate) static OUTAGE: Table = Table {
         keys: &[
             ENABLED,
             Key::new("at_s", S_FROM_0, Default::Required, "When the cell goes out of service."),
-            Key::new("duration_s", S_ABOVE_0, Default::Required, "How long it stays so."),
+            Key::new(
+                "duration_s",
+                S_ABOVE_0,
+                Default::Required,
+                "How long the cell stays out of service.",
+            ),
             Key::new("cell", Kind::Name, Default::Absent("all"), "Name of the cell."),
         ],
     }],
