@@ -59,9 +59,9 @@ fn a_drive_log_has_gaps_and_several_rows_in_a_second() {
 #[test]
 fn bad_recordings_are_refused_with_their_line() {
     let error = |text| parse(text, LogColumn::Cqi, Missing::Hold).unwrap_err();
-    assert!(error("").contains("no \"time_s\" in it"));
-    assert!(error("time_s,rsrp\n1,2\n").contains("no \"sinr_db\" in it"));
-    assert!(error("Timestamp,SNR\n").contains("no \"CQI\" in it"));
+    assert!(error("").contains("it lacks \"time_s\""));
+    assert!(error("time_s,rsrp\n1,2\n").contains("it lacks \"sinr_db\""));
+    assert!(error("Timestamp,SNR\n").contains("it lacks \"CQI\""));
     assert!(error("time_s,cqi\n1,3\n2,16\n").contains("line 3: \"16\" is not a cqi"));
     assert!(error("time_s,cqi\n1,3\n2\n").contains("line 3: \"\" is not a cqi"));
     assert!(error("time_s,sinr_db\n1,nan\n").contains("line 2: \"nan\" is not a sinr_db"));

@@ -285,7 +285,7 @@ mod tests {
         let refused = [
             ("", "the pattern has no slots; write one such as 'DDDSU 10:2:2'"),
             ("DU +", "the pattern has no slots; write one such as 'DDDSU 10:2:2'"),
-            ("DDXU", "'X' is no slot: use D (downlink), S (special) and U (uplink)"),
+            ("DDXU", "'X' is not a slot type: use D (downlink), S (special) and U (uplink)"),
             ("DSU", "'DSU' has a special slot: add its symbols, such as 'DSU 10:2:2'"),
             ("DDU 10:2:2", "'DDU' has no special slot for the symbols '10:2:2'"),
             ("DSU 10:4", "'10:4' is not downlink:guard:uplink symbols, such as 10:2:2"),
