@@ -71,7 +71,7 @@ def test_the_exit_code_is_the_commands(
     [
         (("proxy", "--", "true"), "down.2.proxy"),
         (("two-flows", "--set", "flow.0.congestion=bbr3", "--", "true"), "reno, cubic, bbr"),
-        (("two-flows", "--at", "nowhere", "--", "true"), "ends are server, ue"),
+        (("two-flows", "--at", "nowhere", "--", "true"), "its hosts are server, ue"),
     ],
 )
 def test_what_cannot_be_emulated_is_refused(

@@ -65,7 +65,7 @@ fn bad_recordings_are_refused_with_their_line() {
     assert!(error("time_s,cqi\n1,3\n2,16\n").contains("line 3: \"16\" is not a cqi"));
     assert!(error("time_s,cqi\n1,3\n2\n").contains("line 3: \"\" is not a cqi"));
     assert!(error("time_s,sinr_db\n1,nan\n").contains("line 2: \"nan\" is not a sinr_db"));
-    assert!(error("time_s,cqi\n2,3\n\n1,3\n").contains("line 4: its time is before"));
+    assert!(error("time_s,cqi\n2,3\n\n1,3\n").contains("line 4: its time is earlier"));
     assert!(error("time_s,cqi\n-1,3\n").contains("line 2: \"-1\" is not a time_s"));
     let stamp = error("Timestamp,CQI\n2020.00.01_00.00.00,3\n");
     assert!(stamp.contains("line 2: \"2020.00.01_00.00.00\" is not a Timestamp"), "{stamp}");

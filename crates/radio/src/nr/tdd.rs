@@ -290,7 +290,7 @@ mod tests {
             ("DDU 10:2:2", "'DDU' has no special slot for the symbols '10:2:2'"),
             ("DSU 10:4", "'10:4' is not downlink:guard:uplink symbols, such as 10:2:2"),
             ("DSU 10:2:3", "'10:2:3' has 15 symbols; a slot has 14"),
-            ("DSU 10:0:4", "'10:0:4' turns from downlink to uplink without a guard symbol"),
+            ("DSU 10:0:4", "'10:0:4' switches from downlink to uplink without a guard symbol"),
             ("D+U+D", "3 patterns are joined; at most two can be"),
             ("UU", "the pattern has no downlink symbol"),
             ("DDD", "the pattern has no uplink symbol"),
