@@ -3,7 +3,7 @@
 use super::quic::QUIC;
 use super::tcp::{ENDPOINT, FIRST_HOP, PROFILE_ONLY, READER, ROUTE};
 use super::{
-    Chosen, Default, ENABLED, Group, Key, Kind, LONGEST_NS, MS, Rule, S_ABOVE_0, S_FROM_0, Table,
+    Chosen, Default, ENABLED, Group, Key, Kind, LONGEST_NS, MS, S_ABOVE_0, S_FROM_0, Table,
     TimeUnit, Unit, count,
 };
 
@@ -14,41 +14,30 @@ pub(crate) static FLOW: Table = Table {
     doc: "One flow. Both ends of a TCP or QUIC flow have the same settings.",
     selector: Some("kind"),
     groups: &[
-        Group { variants: &[], rule: Rule::Each, keys: COMMON },
-        Group {
-            variants: &["bulk", "file", "udp", "quic"],
-            rule: Rule::Each,
-            keys: &[direction("\"down\"", "Direction of the data.")],
-        },
-        Group {
-            variants: &["ping"],
-            rule: Rule::Each,
-            keys: &[direction("\"up\"", "Direction of the request.")],
-        },
-        Group {
-            variants: &[],
-            rule: Rule::Each,
-            keys: &[Key::new(
-                "start_s",
-                S_FROM_0,
-                Default::Value("0"),
-                "When the flow starts. It must be before the end of the run.",
-            )],
-        },
-        Group {
-            variants: &["bulk", "udp", "quic"],
-            rule: Rule::Each,
-            keys: &[Key::new(
+        Group::always(COMMON),
+        Group::of(
+            &["bulk", "file", "udp", "quic"],
+            &[direction("\"down\"", "Direction of the data.")],
+        ),
+        Group::of(&["ping"], &[direction("\"up\"", "Direction of the request.")]),
+        Group::always(&[Key::new(
+            "start_s",
+            S_FROM_0,
+            Default::Value("0"),
+            "When the flow starts. It must be before the end of the run.",
+        )]),
+        Group::of(
+            &["bulk", "udp", "quic"],
+            &[Key::new(
                 "duration_s",
                 S_ABOVE_0,
                 Default::Absent("until the run ends"),
                 "How long the flow sends.",
             )],
-        },
-        Group {
-            variants: &["bulk"],
-            rule: Rule::Each,
-            keys: &[Key::new(
+        ),
+        Group::of(
+            &["bulk"],
+            &[Key::new(
                 "write_bytes",
                 count(Unit::Bytes, 1, 1 << 40),
                 Default::Absent("it ends within one"),
@@ -56,21 +45,19 @@ pub(crate) static FLOW: Table = Table {
                  writes whenever there is room, whatever the size; at the end of that time it \
                  completes the current write.",
             )],
-        },
-        Group {
-            variants: &["file"],
-            rule: Rule::Each,
-            keys: &[Key::new(
+        ),
+        Group::of(
+            &["file"],
+            &[Key::new(
                 "size_bytes",
                 count(Unit::Bytes, 1, 1 << 50),
                 Default::Required,
                 "Number of bytes to transfer.",
             )],
-        },
-        Group {
-            variants: &["bulk", "file", "udp", "quic"],
-            rule: Rule::Each,
-            keys: &[Key::new(
+        ),
+        Group::of(
+            &["bulk", "file", "udp", "quic"],
+            &[Key::new(
                 "streams",
                 count(Unit::Plain, 1, 10_000),
                 Default::Absent("one flow, named `id`"),
@@ -78,57 +65,52 @@ pub(crate) static FLOW: Table = Table {
                  a row in the table `flows`, named `ID.1`, `ID.2` and so on; the sum and Jain's \
                  index of all of them are in the table `groups`.",
             )],
-        },
-        Group {
-            variants: &["file"],
-            rule: Rule::Each,
-            keys: &[Key::new(
+        ),
+        Group::of(
+            &["file"],
+            &[Key::new(
                 "write_times_s",
                 Kind::Text,
                 Default::Absent("all at the start"),
                 "Times after the start at which the application writes an equal part of the \
                  bytes, at the last one the remainder: e.g. \"0, 0.5, 2\".",
             )],
-        },
-        Group { variants: &["ping"], rule: Rule::Each, keys: PING },
-        Group { variants: &["udp"], rule: Rule::Each, keys: UDP },
-        Group {
-            variants: &["udp"],
-            rule: Rule::Each,
-            keys: &[opened_by(
+        ),
+        Group::of(&["ping"], PING),
+        Group::of(&["udp"], UDP),
+        Group::of(
+            &["udp"],
+            &[opened_by(
                 "\"sender\"",
                 "Which end sends the first datagram. The receiver sends only one, like a client \
                  that requests a stream, and the sender starts when that one has arrived.",
             )],
-        },
-        Group {
-            variants: &["bulk"],
-            rule: Rule::Each,
-            keys: &[opened_by("\"sender\"", "Which end sends the SYN. In iperf it is the sender.")],
-        },
-        Group {
-            variants: &["file"],
-            rule: Rule::Each,
-            keys: &[opened_by(
+        ),
+        Group::of(
+            &["bulk"],
+            &[opened_by("\"sender\"", "Which end sends the SYN. In iperf it is the sender.")],
+        ),
+        Group::of(
+            &["file"],
+            &[opened_by(
                 "\"receiver\"",
                 "Which end sends the SYN. In a download it is the receiver.",
             )],
-        },
-        Group {
-            variants: &["bulk", "file"],
-            rule: Rule::Each,
-            keys: &[Key::new(
+        ),
+        Group::of(
+            &["bulk", "file"],
+            &[Key::new(
                 "profile",
                 Kind::Profile,
                 Default::Value("\"rfc\""),
                 "The profile of both ends: a built-in one or a `[profile.NAME]` of this file.",
             )],
-        },
-        Group { variants: &["quic"], rule: Rule::Each, keys: QUIC },
-        Group { variants: &["bulk", "file"], rule: Rule::Each, keys: ENDPOINT },
-        Group { variants: &["bulk", "file"], rule: Rule::Each, keys: READER },
-        Group { variants: &["bulk", "file"], rule: Rule::Each, keys: FIRST_HOP },
-        Group { variants: &["bulk", "file"], rule: Rule::Each, keys: ROUTE },
+        ),
+        Group::of(&["quic"], QUIC),
+        Group::of(&["bulk", "file"], ENDPOINT),
+        Group::of(&["bulk", "file"], READER),
+        Group::of(&["bulk", "file"], FIRST_HOP),
+        Group::of(&["bulk", "file"], ROUTE),
     ],
 };
 
@@ -139,19 +121,15 @@ pub(crate) static PROFILE: Table = Table {
     doc: "A TCP profile of your own, derived from another one.",
     selector: None,
     groups: &[
-        Group {
-            variants: &[],
-            rule: Rule::Each,
-            keys: &[Key::new(
-                "base",
-                Kind::Profile,
-                Default::Value("\"rfc\""),
-                "The profile that this one starts from.",
-            )],
-        },
-        Group { variants: &[], rule: Rule::Each, keys: PROFILE_ONLY },
-        Group { variants: &[], rule: Rule::Each, keys: ENDPOINT },
-        Group { variants: &[], rule: Rule::Each, keys: READER },
+        Group::always(&[Key::new(
+            "base",
+            Kind::Profile,
+            Default::Value("\"rfc\""),
+            "The profile that this one starts from.",
+        )]),
+        Group::always(PROFILE_ONLY),
+        Group::always(ENDPOINT),
+        Group::always(READER),
     ],
 };
 

@@ -27,7 +27,7 @@ pub(crate) use mobility::{DataForwarding, HANDOVER, MOBILITY, NEIGHBOUR, OUTAGE}
 pub(crate) use split::{PrimaryPath, SPLIT};
 pub(crate) use state::{InitialRrc, InitialUmts, UmtsSetup};
 
-use super::{Default, Group, Key, Kind, MS, Rule, Table, TimeUnit, Unit, count};
+use super::{Default, Group, Key, Kind, MS, Table, TimeUnit, Unit, count};
 
 /// A table that `[radio]` gives for all UEs, and `[[radio.ue]]` for its own.
 pub(crate) struct Part {
@@ -68,98 +68,90 @@ pub(crate) static RADIO: Table = Table {
           table with `_up` takes precedence for the uplink.",
     selector: None,
     groups: &[
-        Group {
-            variants: &[],
-            rule: Rule::Each,
-            keys: &[
-                Key::new(
-                    "preset",
-                    Kind::Preset,
-                    Default::Required,
-                    "The built-in set of values that all tables start from.",
-                ),
-                Key::new(
-                    "name",
-                    Kind::Name,
-                    Default::Value("\"cell-0\""),
-                    "Name of the cell, used by handovers and in tables.",
-                ),
-                Key::new(
-                    "any_timer_value",
-                    Kind::Flag,
-                    Default::Value("false"),
-                    "Whether timers and counters of RRC may have values that TS 36.331 and TS \
+        Group::always(&[
+            Key::new(
+                "preset",
+                Kind::Preset,
+                Default::Required,
+                "The built-in set of values that all tables start from.",
+            ),
+            Key::new(
+                "name",
+                Kind::Name,
+                Default::Value("\"cell-0\""),
+                "Name of the cell, used by handovers and in tables.",
+            ),
+            Key::new(
+                "any_timer_value",
+                Kind::Flag,
+                Default::Value("false"),
+                "Whether timers and counters of RRC may have values that TS 36.331 and TS \
                      38.331 do not list.",
-                ),
-                Key::new(
-                    "host_delay_ms",
-                    HOST_TIME,
-                    Default::Value("0"),
-                    "Time from a UE's radio to its TCP: interrupt, driver, wake-up, or the USB of \
+            ),
+            Key::new(
+                "host_delay_ms",
+                HOST_TIME,
+                Default::Value("0"),
+                "Time from a UE's radio to its TCP: interrupt, driver, wake-up, or the USB of \
                      a tethered modem. In a simulation nothing else in the UE's host takes time, \
                      and a packet that arrives in a slot is answered before the slot's end. In an \
                      emulation this adds to the machine's own time.",
-                ),
-                Key::new(
-                    "host_jitter_ms",
-                    HOST_TIME,
-                    Default::Value("0"),
-                    "Mean of an exponential time that is added to `host_delay_ms`. All packets of \
+            ),
+            Key::new(
+                "host_jitter_ms",
+                HOST_TIME,
+                Default::Value("0"),
+                "Mean of an exponential time that is added to `host_delay_ms`. All packets of \
                      a slot get the same one, and the order is kept.",
-                ),
-                part("cell", "The cell: `[radio.cell]`."),
-            ],
-        },
-        Group { variants: &[], rule: Rule::Each, keys: PART_KEYS },
-        Group { variants: &[], rule: Rule::Each, keys: HOST_KEYS },
-        Group {
-            variants: &[],
-            rule: Rule::Each,
-            keys: &[
-                Key::new(
-                    "ue",
-                    Kind::List,
-                    Default::Absent("one, `ue-0`, with the tables of `[radio]`"),
-                    "The UEs: `[[radio.ue]]`.",
-                ),
-                Key::new(
-                    "carrier",
-                    Kind::List,
-                    Default::Absent("none"),
-                    "Secondary carriers of the cell: `[[radio.carrier]]`.",
-                ),
-                Key::new(
-                    "neighbour",
-                    Kind::List,
-                    Default::Absent("none"),
-                    "Other cells: `[[radio.neighbour]]`.",
-                ),
-                Key::new(
-                    "handover",
-                    Kind::List,
-                    Default::Absent("none at fixed times"),
-                    "Changes of cell: `[[radio.handover]]`.",
-                ),
-                Key::new(
-                    "outage",
-                    Kind::List,
-                    Default::Absent("none"),
-                    "Cells out of service: `[[radio.outage]]`.",
-                ),
-                Key::new(
-                    "mobility",
-                    Kind::Table,
-                    Default::Absent("without neighbours no UE moves"),
-                    "How UEs move: `[radio.mobility]`.",
-                ),
-                Key::new(
-                    "split",
-                    Kind::Table,
-                    Default::Absent("a bearer is in one cell at a time"),
-                    "Bearers over two cells: `[radio.split]`.",
-                ),
-            ],
-        },
+            ),
+            part("cell", "The cell: `[radio.cell]`."),
+        ]),
+        Group::always(PART_KEYS),
+        Group::always(HOST_KEYS),
+        Group::always(&[
+            Key::new(
+                "ue",
+                Kind::List,
+                Default::Absent("one, `ue-0`, with the tables of `[radio]`"),
+                "The UEs: `[[radio.ue]]`.",
+            ),
+            Key::new(
+                "carrier",
+                Kind::List,
+                Default::Absent("none"),
+                "Secondary carriers of the cell: `[[radio.carrier]]`.",
+            ),
+            Key::new(
+                "neighbour",
+                Kind::List,
+                Default::Absent("none"),
+                "Other cells: `[[radio.neighbour]]`.",
+            ),
+            Key::new(
+                "handover",
+                Kind::List,
+                Default::Absent("none at fixed times"),
+                "Changes of cell: `[[radio.handover]]`.",
+            ),
+            Key::new(
+                "outage",
+                Kind::List,
+                Default::Absent("none"),
+                "Cells out of service: `[[radio.outage]]`.",
+            ),
+            Key::new(
+                "mobility",
+                Kind::Table,
+                Default::Absent("without neighbours no UE moves"),
+                "How UEs move: `[radio.mobility]`.",
+            ),
+            Key::new(
+                "split",
+                Kind::Table,
+                Default::Absent("a bearer is in one cell at a time"),
+                "Bearers over two cells: `[radio.split]`.",
+            ),
+        ]),
     ],
 };
 
@@ -171,51 +163,43 @@ pub(crate) static UE: Table = Table {
           of `[radio]`.",
     selector: None,
     groups: &[
-        Group {
-            variants: &[],
-            rule: Rule::Each,
-            keys: &[
-                Key::new(
-                    "name",
-                    Kind::Name,
-                    Default::Derived("`ue-N`, N its position in the file"),
-                    "Unique name, used by flows and in tables.",
-                ),
-                Key::new(
-                    "count",
-                    count(Unit::Plain, 1, 10_000),
-                    Default::Absent("one of this name"),
-                    "Number of equal UEs. They are named NAME-0, NAME-1 and so on.",
-                ),
-                Key::new(
-                    "carriers",
-                    count(Unit::Plain, 0, 7),
-                    Default::Absent("all"),
-                    "How many of the cell's secondary carriers the UE uses, the first ones.",
-                ),
-            ],
-        },
-        Group {
-            variants: &[],
-            rule: Rule::Each,
-            keys: &[
-                Key::new(
-                    "host_delay_ms",
-                    HOST_TIME,
-                    Default::Absent("that of `[radio]`"),
-                    "`host_delay_ms` of this UE.",
-                ),
-                Key::new(
-                    "host_jitter_ms",
-                    HOST_TIME,
-                    Default::Absent("that of `[radio]`"),
-                    "`host_jitter_ms` of this UE.",
-                ),
-            ],
-        },
+        Group::always(&[
+            Key::new(
+                "name",
+                Kind::Name,
+                Default::Derived("`ue-N`, N its position in the file"),
+                "Unique name, used by flows and in tables.",
+            ),
+            Key::new(
+                "count",
+                count(Unit::Plain, 1, 10_000),
+                Default::Absent("one of this name"),
+                "Number of equal UEs. They are named NAME-0, NAME-1 and so on.",
+            ),
+            Key::new(
+                "carriers",
+                count(Unit::Plain, 0, 7),
+                Default::Absent("all"),
+                "How many of the cell's secondary carriers the UE uses, the first ones.",
+            ),
+        ]),
+        Group::always(&[
+            Key::new(
+                "host_delay_ms",
+                HOST_TIME,
+                Default::Absent("that of `[radio]`"),
+                "`host_delay_ms` of this UE.",
+            ),
+            Key::new(
+                "host_jitter_ms",
+                HOST_TIME,
+                Default::Absent("that of `[radio]`"),
+                "`host_jitter_ms` of this UE.",
+            ),
+        ]),
         super::subscription::USIM,
-        Group { variants: &[], rule: Rule::Each, keys: PART_KEYS },
-        Group { variants: &[], rule: Rule::Each, keys: HOST_KEYS },
+        Group::always(PART_KEYS),
+        Group::always(HOST_KEYS),
     ],
 };
 
