@@ -427,7 +427,7 @@ impl Ground {
             return String::new();
         }
         format!(
-            " This advice helps only together with {}; the settings below contain both. Without this advice {} is \
+            " This advice helps only together with {}; the settings below contain both. With that advice alone {} is \
              {alone}; with both it is {both}.",
             self.told,
             obtained.name()

@@ -77,7 +77,7 @@ evidence! {
 
     // Sizes and offload.
     OuterMtuOf { stage: StageId, mtu: Count } = "Outer packets of {stage} may be at most {mtu} bytes long.";
-    OuterMtu { mtu: Count } = "Outside the VPN a packet may be at most {mtu} bytes long, headers included.";
+    OuterMtu { mtu: Count } = "The path outside the VPN carries packets of at most {mtu} bytes, the VPN's headers included.";
     DeviceMtu { mtu: Count } = "The VPN's device accepts packets of at most {mtu} bytes.";
     AddsHeaders { stage: StageId, bytes: u32, packet: Count }
         = "{stage} adds {bytes} bytes to a packet of {packet}.";

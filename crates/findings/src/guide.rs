@@ -50,7 +50,7 @@ const HEAD: &str = "# Causes
 `airpath run` names what holds a run back. It does not infer a cause from a symptom: it removes the
 cause, runs the scenario again with the same seeds and measures the difference. A cause is named if removing it
 improves a metric by more than 10 % over at least three seeds, each of which runs with the cause and without it.
-If three seeds are inconclusive, five are run. The cause with the largest effect comes first.
+If three seeds are inconclusive, five are run; if nothing in the scenario is random, one run stands for all seeds. The cause with the largest effect comes first.
 `--explain full` tries more, and `--explain off` tries nothing. [ADR 31](../adr/0031-findings-by-experiment.md)
 says how causes are ranked.
 ";
@@ -163,7 +163,7 @@ fn entry(cause: Cause) -> Entry {
         ),
         Cause::ReceiveRing => of(
             "The receive ring of a forwarding host is shorter than the bursts that it has to hold. The queue of a TUN \
-             device before a process in user space is such a ring.",
+             device before a process in user space counts as such a ring.",
             "The ring becomes 16 times as long, or twice the BDP (bandwidth-delay product) if that is \
              longer (`path.DIRECTION.N.ring_packets`).",
             "Packets are dropped at the host (rx_missed_errors, or drops of the TUN device), and its processor is \
@@ -193,7 +193,7 @@ fn entry(cause: Cause) -> Entry {
         Cause::AggregationTimer => of(
             "The driver of a modem holds packets back to fill a block: an NTB of CDC NCM or MBIM, or a QMAP aggregate.",
             "Blocks are set to leave as soon as the bus is free (`path.DIRECTION.N.timer_ms=0`).",
-            "The idle RTT is longer by the timer. Under load it is shorter, because blocks are full before the timer \
+            "The timer is added to the idle RTT. Under load the RTT is shorter, because blocks are full before the timer \
              expires.",
             "cdc_ncm and cdc_mbim: `echo 5 > /sys/class/net/DEVICE/cdc_ncm/tx_timer_usecs`; rmnet: `ethtool -C DEVICE \
              tx-aggr-max-frames 1`. Blocks then carry fewer packets.",
@@ -254,7 +254,7 @@ fn entry(cause: Cause) -> Entry {
             "Lengthen the queue, or use BBR.",
         ),
         Cause::Bufferbloat => of(
-            "A queue is longer than the rate needs, and TCP fills it.",
+            "A queue is longer than it has to be to keep its link busy, and TCP fills it.",
             "The queue gets CoDel. Both directions are also tried at once, because acknowledgements of the data in one \
              direction wait in the queue of the other. A queue no longer than the BDP is not tried.",
             "The RTT under load is a multiple of the idle RTT, and pings are slow.",
@@ -276,7 +276,7 @@ fn entry(cause: Cause) -> Entry {
             "The UE sleeps (DRX, TS 38.321 5.7), and its downlink packets wait until it wakes.",
             "DRX is switched off (`radio.drx.enabled=false`).",
             "The first packet after a silence is late by up to one cycle.",
-            "Shorten drx-LongCycle, lengthen drx-InactivityTimer, or release DRX for such UEs.",
+            "Shorten drx-LongCycle, lengthen drx-InactivityTimer, or release DRX for UEs that need short delays.",
         ),
         Cause::UplinkAccess => of(
             "The UE can rarely request uplink: its scheduling requests have a long period. Or it has more \

@@ -304,11 +304,11 @@ TEXT = """\
 
 This page belongs to the study [lte-private](studies.md#lte-private). Everything here is simulated
 with the study's scenarios, and nothing was fitted for this page. Numbers are means of {seeds}
-seeds.
+seeds, unless the text says otherwise.
 
 ## Windows both ways, CUBIC and Reno
-This table is for the study's *simulated RAN*: a core network whose base station and UE are
-simulated, with the server across the ocean. Each value is a rate in Mb/s, with its 95 % interval if
+This table models the second testbed of the study's source: a real core network with a simulated base
+station and UE, and a server across the ocean. The study calls it the *simulated RAN*. Each value is a rate in Mb/s, with its 95 % interval if
 that is wider than 1 %, and after the slash the number of retransmitted segments.
 
 {windows}
@@ -317,11 +317,13 @@ that is wider than 1 %, and after the slash the number of retransmitted segments
 
 - **Down**, a window of 64 kB carries less than the cell could, because the round trip is 113 ms.
   From 256 kB on the cell is the limit.
-- **Up**, a window of 64 kB already fills the cell, so a larger window makes no difference. The
-  study's source concludes that it does make a difference; only a fault explains that ([the
-  search](studies.md#what-explains-the-uplink)). A larger window only fills the UE's buffer of 3 MB,
-  in which packets wait for seconds.
-- **CUBIC and Reno** reach the same rate if nothing is lost. With 4 MB the buffer overflows. In the
+- **Up**, a window of 64 kB already fills the cell. A larger window only fills the UE's buffer of 3 MB,
+  in which packets wait for seconds, and with losses it costs rate. The study's source measured
+  62 kb/s with its default window and 1.23 Mb/s with 2 MB. A lost window-scale option on the path
+  can explain that, and so can the way in which iperf3's sender counts; which of them is right is
+  open ([the search](studies.md#what-explains-the-uplink)).
+- **CUBIC and Reno** reach the same rate if nothing is lost ("loss: none" means that the path loses
+  nothing; a full buffer does). With 4 MB the buffer overflows. In the
   uplink HyStart saves CUBIC from most of these losses, while Reno spends the rest of the test in
   recovery. With a loss of one in 1,000 CUBIC delivers a tenth more than Reno in the downlink; in
   the uplink their rates cannot be distinguished.
@@ -341,18 +343,19 @@ and commercial LTE is the preset `lte-2012`. WiFi-like uses the values of the sh
 - **WiFi-like** spreads the RTTs as much as its scenario assumes.
 
 ## A firewall that lets traffic through one way
-The indoor cell, with the firewall in the core and without it, one seed:
+The study's indoor cell has a laptop behind an LTE router, and a PC next to the core. The core's
+firewall lets connections pass that the laptop opens. With the firewall and without it, one seed:
 
 {firewall}
 
 How to recognise it:
 
 - What matters is which end *opens* a connection, not in which direction its data flows. Loss, a
-  bad uplink or a full buffer affect one direction.
+  bad uplink or a full buffer affect one direction of the data, whichever end opened the connection.
 - The firewall blocks a connection completely or not at all. A path that loses packets lets some
   through.
-- `iperf3 -R` and `iperf3 --bidir` work, because the client opens every connection. `iperf -d` of
-  iperf 2 does not work, because the server opens the return connection. If a test says that the
+- `iperf3 -R` and `iperf3 --bidir` work, because the client opens every connection. Only
+  half of iperf 2's `iperf -d` works, because the server opens the return connection. If a test says that the
   downlink is dead, run it again with `-R`.
 - A capture on the laptop contains none of the PC's SYNs or echo requests. A capture on the PC
   contains them over and over.

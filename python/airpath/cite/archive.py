@@ -148,8 +148,8 @@ def _check_simulated(record: Provenance, name: str) -> None:
         )
     if control := record.get("congestion"):
         raise InputError(
-            f"{name}: {', '.join(control)} has a congestion control that is not airpath's; an "
-            "archive cannot run it again"
+            f"{name}: the run used a congestion control that is not airpath's (flows: "
+            f"{', '.join(control)}), so it cannot be run again from an archive"
         )
 
 
