@@ -307,9 +307,10 @@ with the study's scenarios, and nothing was fitted for this page. Numbers are me
 seeds, unless the text says otherwise.
 
 ## Windows both ways, CUBIC and Reno
-This table models the second testbed of the study's source: a real core network with a simulated base
-station and UE, and a server across the ocean. The study calls it the *simulated RAN*. Each value is a rate in Mb/s, with its 95 % interval if
-that is wider than 1 %, and after the slash the number of retransmitted segments.
+This table models the second testbed of the study's source: a real core network with a simulated
+base station and UE, and a server across the ocean. The study calls it the *simulated RAN*. Each
+value is a rate in Mb/s, with its 95 % interval if that is wider than 1 %, and after the slash the
+number of retransmitted segments.
 
 {windows}
 
@@ -317,8 +318,8 @@ that is wider than 1 %, and after the slash the number of retransmitted segments
 
 - **Down**, a window of 64 kB carries less than the cell could, because the round trip is 113 ms.
   From 256 kB on the cell is the limit.
-- **Up**, a window of 64 kB already fills the cell. A larger window only fills the UE's buffer of 3 MB,
-  in which packets wait for seconds, and with losses it costs rate. The study's source measured
+- **Up**, a window of 64 kB already fills the cell. A larger window only fills the UE's buffer of
+  3 MB, in which packets wait for seconds, and with losses it costs rate. The study's source measured
   62 kb/s with its default window and 1.23 Mb/s with 2 MB. A lost window-scale option on the path
   can explain that, and so can the way in which iperf3's sender counts; which of them is right is
   open ([the search](studies.md#what-explains-the-uplink)).
@@ -355,8 +356,8 @@ How to recognise it:
 - The firewall blocks a connection completely or not at all. A path that loses packets lets some
   through.
 - `iperf3 -R` and `iperf3 --bidir` work, because the client opens every connection. Only
-  half of iperf 2's `iperf -d` works, because the server opens the return connection. If a test says that the
-  downlink is dead, run it again with `-R`.
+  half of iperf 2's `iperf -d` works, because the server opens the return connection. If a test says
+  that the downlink is dead, run it again with `-R`.
 - A capture on the laptop contains none of the PC's SYNs or echo requests. A capture on the PC
   contains them over and over.
 - `airpath run one-way-firewall` shows how airpath reports such a firewall: the cause is

@@ -311,7 +311,9 @@ def _other(also: str | None, token_file: Path | None, port: int, token: str) -> 
 
     if also is None:
         if token_file is not None:
-            raise InputError("--also-token-file is for a second server: name that server with --also")
+            raise InputError(
+                "--also-token-file is for a second server: name that server with --also"
+            )
         return None
     found = re.fullmatch(r"(?:\[(.+)\]|([^:\[\]]+)):(\d{1,5})|\[?([^\[\]]+)\]?", also)
     if found is None:
