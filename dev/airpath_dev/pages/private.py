@@ -319,10 +319,10 @@ number of retransmitted segments.
 - **Down**, a window of 64 kB carries less than the cell could, because the round trip is 113 ms.
   From 256 kB on the cell is the limit.
 - **Up**, a window of 64 kB already fills the cell. A larger window only fills the UE's buffer of
-  3 MB, in which packets wait for seconds, and with losses it costs rate. The study's source measured
-  62 kb/s with its default window and 1.23 Mb/s with 2 MB. A lost window-scale option on the path
-  can explain that, and so can the way in which iperf3's sender counts; which of them is right is
-  open ([the search](studies.md#what-explains-the-uplink)).
+  3 MB, in which packets wait for seconds, and with losses it costs rate. The study's source
+  measured 62 kb/s with its default window and 1.23 Mb/s with 2 MB. A lost window-scale option on
+  the path can explain that, and so can the way in which iperf3's sender counts; which of them is
+  right is open ([the search](studies.md#what-explains-the-uplink)).
 - **CUBIC and Reno** reach the same rate if nothing is lost ("loss: none" means that the path loses
   nothing; a full buffer does). With 4 MB the buffer overflows. In the
   uplink HyStart saves CUBIC from most of these losses, while Reno spends the rest of the test in
