@@ -236,5 +236,5 @@ class Growing(Congestion):
 def test_a_run_with_a_congestion_control_of_ones_own_has_no_archive(tmp_path: Path) -> None:
     own = airpath.run("wire", set=SHORT, out=tmp_path / "own", congestion={"flow.0": Growing()})
     assert "control of flow.0 was our own: test_cite.Growing sha256" in citation.run(own)[0]
-    with pytest.raises(InputError, match="has a congestion control that is not"):
+    with pytest.raises(InputError, match="used a congestion control that is not"):
         archive.pack(own, tmp_path / "own.zip")
